@@ -1,1 +1,3 @@
-//! x
+//! initwatch
+pub mod api;
+pub mod pod;

@@ -1,0 +1,5 @@
+//! What a Pod says about its init containers: pure functions over a partial Pod.
+
+pub mod view;
+
+pub use view::PodView;

@@ -1,2 +1,5 @@
-//! x
-fn main() {}
+//! The program `initwatch`, also `kubectl initwatch`.
+
+fn main() -> std::process::ExitCode {
+    initwatch::cli::main()
+}

@@ -38,6 +38,9 @@ pub struct AffectedPod {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
     pub restarts: Option<i32>,
+    /// When it left: deleted, or past init. Its attempts stay; it is no longer counted as affected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left_at: Option<Time>,
     /// Number of the change whose Event announced this Pod; absent when no Event was sent for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]

@@ -1,0 +1,96 @@
+//! Errors of calls to the API server.
+
+use std::future::Future;
+use std::time::Duration;
+
+/// How long a plain call may take. The API server itself gives up after 60 s; a reconcile must not wait for that.
+const CALL_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// A call that failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ClusterError {
+    /// No answer in time.
+    #[error("{what}: no answer within {} s", CALL_TIMEOUT.as_secs())]
+    Timeout {
+        /// What was asked.
+        what: String,
+    },
+    /// The answer was an error.
+    #[error("{what}: {}", summary(source))]
+    Api {
+        /// What was asked.
+        what: String,
+        /// The error.
+        source: Box<kube::Error>,
+    },
+}
+
+impl ClusterError {
+    /// HTTP status, where the server answered with one.
+    pub fn code(&self) -> Option<u16> {
+        match self {
+            Self::Api { source, .. } => match source.as_ref() {
+                kube::Error::Api(status) => Some(status.code),
+                _ => None,
+            },
+            Self::Timeout { .. } => None,
+        }
+    }
+
+    /// The object, or the kind itself, does not exist.
+    pub fn is_not_found(&self) -> bool {
+        self.code() == Some(404)
+    }
+
+    /// A permission is missing.
+    pub fn is_forbidden(&self) -> bool {
+        self.code() == Some(403)
+    }
+
+    /// Somebody else wrote in between, or the object exists already.
+    pub fn is_conflict(&self) -> bool {
+        self.code() == Some(409)
+    }
+
+    /// For `unchecked`: why something could not be looked at, in a few words.
+    pub fn brief(&self) -> String {
+        match (self, self.code()) {
+            (_, Some(403)) => "forbidden".to_owned(),
+            (Self::Timeout { .. }, _) => "no answer in time".to_owned(),
+            (Self::Api { source, .. }, _) => summary(source),
+        }
+    }
+}
+
+/// Runs a call with a timeout and says what it was for.
+pub async fn call<T>(
+    what: impl Into<String>,
+    future: impl Future<Output = Result<T, kube::Error>>,
+) -> Result<T, ClusterError> {
+    match tokio::time::timeout(CALL_TIMEOUT, future).await {
+        Ok(Ok(value)) => Ok(value),
+        Ok(Err(source)) => Err(ClusterError::Api { what: what.into(), source: Box::new(source) }),
+        Err(_) => Err(ClusterError::Timeout { what: what.into() }),
+    }
+}
+
+/// One line of an error: the server's message where there is one, else the whole chain of causes.
+pub(super) fn summary(error: &kube::Error) -> String {
+    if let kube::Error::Api(status) = error {
+        let message = status.message.trim();
+        return if message.is_empty() { format!("HTTP {}", status.code) } else { message.to_owned() };
+    }
+    let mut text = error.to_string();
+    let mut source = std::error::Error::source(error);
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        // Many errors repeat their cause in their own text.
+        if !text.contains(&cause_text) {
+            text.push_str(": ");
+            text.push_str(&cause_text);
+        }
+        source = cause.source();
+    }
+    text
+}

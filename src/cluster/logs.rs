@@ -1,0 +1,163 @@
+//! Reading the log of one attempt: the right instance, within its time, in bounded memory.
+//!
+//! `pods/log` has no rate limit on the server (it bypasses API Priority and Fairness): the callers hold
+//! budgets. There is no parameter for a container ID either: which instance answers is the kubelet's choice
+//! at that moment, so each answer is checked against the attempt's times.
+
+use std::time::Duration;
+
+use futures::AsyncBufReadExt;
+use jiff::Timestamp;
+use kube::api::LogParams;
+use kube::{Api, Client};
+
+use super::error::summary;
+use crate::diagnose::log::{CollectedLog, LogCollector, LogLimits, LogWindow};
+use crate::pod::PodView;
+use crate::pod::attempt::LogRole;
+
+/// How long reading one log may take.
+const READ_TIMEOUT: Duration = Duration::from_secs(30);
+/// How much of one log is read: three times the size at which the kubelet rotates it. What comes after is not
+/// worth the traffic; the newest lines of a log that is larger are asked for by `tail_lines`.
+const MAX_READ_BYTES: u64 = 32 * 1024 * 1024;
+/// Lines of a running container that are looked at.
+const RUNNING_TAIL_LINES: i64 = 400;
+
+/// The log that is wanted.
+#[derive(Clone, Debug)]
+pub struct LogRequest {
+    /// Namespace of the Pod.
+    pub namespace: String,
+    /// Name of the Pod.
+    pub pod: String,
+    /// Name of the init container.
+    pub container: String,
+    /// Which instance, by the status that was seen.
+    pub role: LogRole,
+    /// Start of the attempt.
+    pub started_at: Option<Timestamp>,
+    /// End of the attempt; none while it runs.
+    pub finished_at: Option<Timestamp>,
+}
+
+/// Why a log could not be had.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LogError {
+    /// The Pod, or its container, does not exist any more.
+    #[error("the Pod is gone")]
+    Gone,
+    /// `pods/log` may not be read.
+    #[error("pods/log: forbidden")]
+    Forbidden,
+    /// The kubelet has removed it, or answered with an error text in place of a log.
+    #[error("the kubelet no longer has it: {0}")]
+    Removed(String),
+    /// The kubelet returned the log of another attempt.
+    #[error("the kubelet answered with another attempt's log")]
+    OtherAttempt,
+    /// The request failed.
+    #[error("{0}")]
+    Failed(String),
+}
+
+impl LogError {
+    /// Whether asking again in a moment may help.
+    pub fn is_transient(&self) -> bool {
+        matches!(self, Self::Failed(_))
+    }
+}
+
+/// Reads the log of an attempt that has ended. When the answer is another attempt's, the other instance is
+/// asked for: roles move on between the status and the request.
+///
+/// # Errors
+/// When no log of this attempt could be had.
+pub async fn read_ended(client: &Client, request: &LogRequest) -> Result<CollectedLog, LogError> {
+    let first = read(client, request, request.role).await;
+    let other_role = match request.role {
+        LogRole::Current => LogRole::Previous,
+        LogRole::Previous => LogRole::Current,
+    };
+    match first {
+        Ok(log) => Ok(log),
+        // Nothing else can be there.
+        Err(error @ (LogError::Gone | LogError::Forbidden)) => Err(error),
+        Err(error) => read(client, request, other_role).await.map_err(|_| error),
+    }
+}
+
+/// Reads the last lines of a container that runs.
+///
+/// # Errors
+/// When nothing could be read.
+pub async fn read_running(client: &Client, request: &LogRequest) -> Result<CollectedLog, LogError> {
+    read(client, request, LogRole::Current).await
+}
+
+async fn read(client: &Client, request: &LogRequest, role: LogRole) -> Result<CollectedLog, LogError> {
+    let read = read_stream(client, request, role);
+    let log = tokio::time::timeout(READ_TIMEOUT, read)
+        .await
+        .map_err(|_| LogError::Failed(format!("not read within {} s", READ_TIMEOUT.as_secs())))??;
+    if let Some(text) = &log.not_a_log {
+        return Err(LogError::Removed(text.clone()));
+    }
+    if log.lines_seen > 0 && log.lines_outside_window == log.lines_seen {
+        return Err(LogError::OtherAttempt);
+    }
+    Ok(log)
+}
+
+async fn read_stream(client: &Client, request: &LogRequest, role: LogRole) -> Result<CollectedLog, LogError> {
+    let pods: Api<PodView> = Api::namespaced(client.clone(), &request.namespace);
+    let params = LogParams {
+        container: Some(request.container.clone()),
+        previous: role == LogRole::Previous,
+        timestamps: true,
+        tail_lines: request.finished_at.is_none().then_some(RUNNING_TAIL_LINES),
+        ..LogParams::default()
+    };
+    let stream = pods.log_stream(&request.pod, &params).await.map_err(refused)?;
+    let window = LogWindow { started_at: request.started_at, finished_at: request.finished_at };
+    let mut collector = LogCollector::new(window, LogLimits::default());
+    let mut stream = std::pin::pin!(stream);
+    let mut read: u64 = 0;
+    loop {
+        let chunk = match stream.fill_buf().await {
+            Ok(chunk) => chunk,
+            // What came before the break is genuine.
+            Err(error) if read > 0 => {
+                tracing::debug!(%error, pod = request.pod, "log broke off");
+                collector.mark_partial();
+                break;
+            }
+            Err(error) => return Err(LogError::Failed(error.to_string())),
+        };
+        if chunk.is_empty() {
+            break;
+        }
+        collector.push(chunk);
+        let length = chunk.len();
+        read += length as u64;
+        stream.as_mut().consume(length);
+        if read >= MAX_READ_BYTES {
+            collector.mark_partial();
+            break;
+        }
+    }
+    Ok(collector.finish())
+}
+
+/// The answers of API server and kubelet to a log request (semantics §3.3).
+fn refused(error: kube::Error) -> LogError {
+    let kube::Error::Api(status) = &error else { return LogError::Failed(summary(&error)) };
+    match status.code {
+        404 => LogError::Gone,
+        403 => LogError::Forbidden,
+        // `previous terminated container … not found`, `… is waiting to start`: not there, and no failure.
+        400 => LogError::Removed(summary(&error)),
+        _ => LogError::Failed(summary(&error)),
+    }
+}

@@ -1,0 +1,9 @@
+//! What the shell asks the API server for. Every call has a timeout; every failure says what was asked.
+
+pub mod client;
+mod error;
+pub mod logs;
+pub mod owners;
+pub mod services;
+
+pub use error::{ClusterError, call};

@@ -1,0 +1,263 @@
+//! Applies a plan: object, logs, status, Events, in this order.
+//!
+//! The order is what a crash in between can bear: an object without status is completed on the next pass, a
+//! log that nobody refers to goes with its owner, an Event comes only after its number is in the status.
+
+use k8s_openapi::api::core::v1::ObjectReference;
+use k8s_openapi::api::events::v1::Event;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, OwnerReference};
+use kube::api::{DeleteParams, ObjectMeta, Patch, PatchParams, PostParams};
+use kube::{Api, Resource, ResourceExt};
+use serde_json::json;
+
+use super::error::ReconcileError;
+use super::{Context, reconcile};
+use crate::api::v1alpha1::{InitDiagnosis, InitDiagnosisStatus, InitLog, InitLogSpec};
+use crate::api::{LABEL_WORKLOAD_KIND, LABEL_WORKLOAD_NAME, MANAGER};
+use crate::cluster::call;
+use crate::plan::{EventIntent, EventTarget, EventType, Observation, Plan, WorkloadFacts};
+use crate::pod::identity::{DiagnosisKey, hash_of, label_value};
+
+pub(super) async fn apply(
+    context: &Context,
+    key: &DiagnosisKey,
+    stored: Option<&InitDiagnosis>,
+    seen: &Observation,
+    plan: Plan,
+) -> Result<(), ReconcileError> {
+    let Plan { ensure, heal_spec, logs, drop_logs, status, events, recheck_at: _ } = plan;
+    let object = match stored {
+        Some(stored) if heal_spec => heal(context, key, stored, &seen.facts).await?,
+        Some(stored) => stored.clone(),
+        None if ensure => create(context, key, &seen.facts).await?,
+        None => return Ok(()),
+    };
+    if let Some(mut status) = status {
+        write_logs(context, key, &object, logs, &mut status).await;
+        write_status(context, key, &object, &status).await?;
+        context.tracker().know(key.clone(), reconcile::known(&status, true));
+        tracing::info!(
+            diagnosis = %key,
+            state = ?status.state,
+            cause = status.cause.as_deref().unwrap_or_default(),
+            pods = status.pods.as_deref().unwrap_or_default(),
+            "written"
+        );
+    } else if let Some(status) = object.status.as_ref() {
+        context.tracker().know(key.clone(), reconcile::known(status, true));
+    }
+    for pod in &seen.pods {
+        let ids: Vec<_> = pod.attempts.iter().map(|attempt| attempt.container_id.clone()).collect();
+        context.captures.written(&pod.uid, &ids);
+    }
+    for event in events {
+        send(context, key, &object, &seen.facts, event).await;
+    }
+    drop_unreferenced(context, key, drop_logs).await;
+    Ok(())
+}
+
+async fn create(
+    context: &Context,
+    key: &DiagnosisKey,
+    facts: &WorkloadFacts,
+) -> Result<InitDiagnosis, ReconcileError> {
+    let mut object = InitDiagnosis::new(&key.name, facts.spec());
+    object.metadata.namespace = Some(key.namespace.clone());
+    // Identity only: what changes (cause, state) is selected by fields.
+    object.metadata.labels = Some(
+        [
+            (LABEL_WORKLOAD_KIND.to_owned(), label_value(&facts.workload.kind.to_lowercase())),
+            (LABEL_WORKLOAD_NAME.to_owned(), label_value(&facts.workload.name)),
+        ]
+        .into(),
+    );
+    let diagnoses: Api<InitDiagnosis> = Api::namespaced(context.client.clone(), &key.namespace);
+    let params = PostParams { field_manager: Some(MANAGER.to_owned()), ..PostParams::default() };
+    call(format!("create initdiagnosis {key}"), diagnoses.create(&params, &object))
+        .await
+        .map_err(ReconcileError::of_write)
+}
+
+/// Puts the spec right again. Metadata belongs to the users and is left alone.
+async fn heal(
+    context: &Context,
+    key: &DiagnosisKey,
+    stored: &InitDiagnosis,
+    facts: &WorkloadFacts,
+) -> Result<InitDiagnosis, ReconcileError> {
+    let diagnoses: Api<InitDiagnosis> = Api::namespaced(context.client.clone(), &key.namespace);
+    // A merge patch keeps what it does not name: what the spec no longer has is named as null.
+    let mut spec = serde_json::to_value(facts.spec())?;
+    if let (Some(new), Ok(serde_json::Value::Object(old))) =
+        (spec.as_object_mut(), serde_json::to_value(&stored.spec))
+    {
+        for name in old.keys() {
+            new.entry(name.clone()).or_insert(serde_json::Value::Null);
+        }
+    }
+    let patch = json!({"metadata": {"resourceVersion": stored.resource_version()}, "spec": spec});
+    let params = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
+    call(format!("patch initdiagnosis {key}"), diagnoses.patch(&key.name, &params, &Patch::Merge(patch)))
+        .await
+        .map_err(ReconcileError::of_write)
+}
+
+/// Writes the logs. One that cannot be written is not referred to, and the status says so: a diagnosis is
+/// never held up by a log.
+async fn write_logs(
+    context: &Context,
+    key: &DiagnosisKey,
+    object: &InitDiagnosis,
+    logs: Vec<(String, InitLogSpec)>,
+    status: &mut InitDiagnosisStatus,
+) {
+    let api: Api<InitLog> = Api::namespaced(context.client.clone(), &key.namespace);
+    for (name, spec) in logs {
+        let mut log = InitLog::new(&name, spec);
+        log.metadata.namespace = Some(key.namespace.clone());
+        log.metadata.labels.clone_from(&object.metadata.labels);
+        log.metadata.owner_references = Some(vec![owner_reference(object)]);
+        let params = PostParams { field_manager: Some(MANAGER.to_owned()), ..PostParams::default() };
+        match call(format!("create initlog {}/{name}", key.namespace), api.create(&params, &log)).await {
+            Ok(_) => {}
+            // Its name is that of the attempt: it was written before.
+            Err(error) if error.is_conflict() => {}
+            Err(error) => {
+                tracing::warn!(%error, "a log could not be kept");
+                let attempts = status.affected.iter_mut().flat_map(|entry| &mut entry.attempts);
+                for attempt in attempts.filter(|attempt| attempt.log.as_deref() == Some(name.as_str())) {
+                    (attempt.log, attempt.log_holds) = (None, None);
+                }
+                if let Some(totals) = &mut status.attempts {
+                    totals.kept -= 1;
+                    totals.lost += 1;
+                }
+                if status.unchecked.len() < 10 {
+                    status.unchecked.push(crate::diagnose::cut(&format!("initlogs: {}", error.brief()), 256));
+                }
+            }
+        }
+    }
+}
+
+/// Writes the status as read, merged, applied: with the version that was read, so that nothing written by
+/// somebody else in between is lost.
+async fn write_status(
+    context: &Context,
+    key: &DiagnosisKey,
+    object: &InitDiagnosis,
+    status: &InitDiagnosisStatus,
+) -> Result<(), ReconcileError> {
+    let diagnoses: Api<InitDiagnosis> = Api::namespaced(context.client.clone(), &key.namespace);
+    let patch = json!({
+        "apiVersion": InitDiagnosis::api_version(&()),
+        "kind": InitDiagnosis::kind(&()),
+        "metadata": {"name": key.name, "namespace": key.namespace, "resourceVersion": object.resource_version()},
+        "status": status,
+    });
+    let params = PatchParams::apply(MANAGER).force();
+    let written = diagnoses.patch_status(&key.name, &params, &Patch::Apply(patch));
+    call(format!("apply status of initdiagnosis {key}"), written).await.map_err(|error| {
+        // Deleted in between: read again, and it is made anew if it is still needed.
+        if error.is_not_found() { ReconcileError::Conflict } else { ReconcileError::of_write(error) }
+    })?;
+    Ok(())
+}
+
+async fn drop_unreferenced(context: &Context, key: &DiagnosisKey, names: Vec<String>) {
+    let api: Api<InitLog> = Api::namespaced(context.client.clone(), &key.namespace);
+    for name in names {
+        let deleted = api.delete(&name, &DeleteParams::background());
+        match call(format!("delete initlog {}/{name}", key.namespace), deleted).await {
+            Ok(_) => {}
+            Err(error) if error.is_not_found() => {}
+            // It goes with its owner at the latest.
+            Err(error) => tracing::warn!(%error, "a log that is no longer kept could not be removed"),
+        }
+    }
+}
+
+fn owner_reference(object: &InitDiagnosis) -> OwnerReference {
+    OwnerReference {
+        api_version: InitDiagnosis::api_version(&()).into_owned(),
+        kind: InitDiagnosis::kind(&()).into_owned(),
+        name: object.name_any(),
+        uid: object.uid().unwrap_or_default(),
+        controller: Some(true),
+        block_owner_deletion: None,
+    }
+}
+
+/// Sends an Event. No answer of the server makes this fail: an Event is news, the diagnosis is the record.
+async fn send(
+    context: &Context,
+    key: &DiagnosisKey,
+    object: &InitDiagnosis,
+    facts: &WorkloadFacts,
+    intent: EventIntent,
+) {
+    let regarding = regarding(key, facts, &intent.target);
+    let change = intent.change.to_string();
+    let uid = object.uid().unwrap_or_default();
+    let name = format!("initwatch-{}", hash_of(&[regarding.uid.as_deref().unwrap_or_default(), &uid, &change]));
+    let event = Event {
+        metadata: ObjectMeta {
+            name: Some(name.clone()),
+            namespace: Some(key.namespace.clone()),
+            ..ObjectMeta::default()
+        },
+        action: Some("Diagnose".to_owned()),
+        event_time: Some(MicroTime(intent.at)),
+        note: Some(intent.note),
+        reason: Some(intent.reason),
+        regarding: Some(regarding),
+        related: Some(ObjectReference {
+            api_version: Some(InitDiagnosis::api_version(&()).into_owned()),
+            kind: Some(InitDiagnosis::kind(&()).into_owned()),
+            name: Some(key.name.clone()),
+            namespace: Some(key.namespace.clone()),
+            uid: Some(uid),
+            ..ObjectReference::default()
+        }),
+        reporting_controller: Some(MANAGER.to_owned()),
+        // At most 128 bytes (pkg/apis/core/validation/events.go).
+        reporting_instance: Some(crate::diagnose::cut(&context.settings.instance, 128)),
+        type_: Some(match intent.type_ {
+            EventType::Normal => "Normal".to_owned(),
+            EventType::Warning => "Warning".to_owned(),
+        }),
+        ..Event::default()
+    };
+    let events: Api<Event> = Api::namespaced(context.client.clone(), &key.namespace);
+    let sent = events.create(&PostParams::default(), &event);
+    match call(format!("create event {}/{name}", key.namespace), sent).await {
+        Ok(_) => tracing::debug!(event = name, "sent"),
+        // The name is that of the change: it was sent before.
+        Err(error) if error.is_conflict() => {}
+        Err(error) => tracing::warn!(%error, "an event could not be sent"),
+    }
+}
+
+fn regarding(key: &DiagnosisKey, facts: &WorkloadFacts, target: &EventTarget) -> ObjectReference {
+    match target {
+        EventTarget::Workload => ObjectReference {
+            api_version: Some(facts.workload_api_version.clone()),
+            kind: Some(facts.workload.kind.clone()),
+            name: Some(facts.workload.name.clone()),
+            namespace: Some(key.namespace.clone()),
+            uid: facts.workload.uid.clone(),
+            ..ObjectReference::default()
+        },
+        EventTarget::Pod { name, uid, init_container } => ObjectReference {
+            // Without the version `kubectl events --for` does not find it, without the UID `describe` does not.
+            api_version: Some("v1".to_owned()),
+            kind: Some("Pod".to_owned()),
+            name: Some(name.clone()),
+            namespace: Some(key.namespace.clone()),
+            uid: Some(uid.clone()),
+            field_path: init_container.as_ref().map(|container| format!("spec.initContainers{{{container}}}")),
+            ..ObjectReference::default()
+        },
+    }
+}

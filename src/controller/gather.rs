@@ -1,0 +1,220 @@
+//! Gathers what a reconcile needs to know: Pods that left, Services, the output of running containers.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use futures::StreamExt;
+use jiff::{SignedDuration, Timestamp};
+use kube::Api;
+
+use super::Context;
+use super::track::Left;
+use crate::api;
+use crate::api::v1alpha1::{InitDiagnosisStatus, InitDiagnosisSpec};
+use crate::cluster::{call, services};
+use crate::diagnose::facts::{LogFacts, PodFacts, ServiceLookups};
+use crate::diagnose::targets::Needs;
+use crate::diagnose::verdict::Assessment;
+use crate::diagnose::{assess, needs};
+use crate::plan::{CapturedAttempt, Departure, Fate, PodObservation};
+use crate::pod::PodView;
+use crate::pod::attempt::running_attempt;
+use crate::pod::identity::{DiagnosisKey, Identity, group_of};
+use crate::pod::progress::InitProgress;
+use crate::pod::status::kubectl_status;
+
+/// Calls that one reconcile makes at once.
+const PARALLEL: usize = 8;
+/// Running containers whose output one reconcile looks at: the others of the workload hang alike.
+const MAX_RUNNING_LOOKS: usize = 3;
+
+/// A Pod and what can be said of it without asking anybody.
+pub(super) struct Candidate {
+    pub(super) pod: Arc<PodView>,
+    pub(super) progress: InitProgress,
+    pub(super) stuck_since: Option<Timestamp>,
+    pub(super) stuck_after: SignedDuration,
+    pub(super) needs: Needs,
+}
+
+impl Candidate {
+    pub(super) fn new(context: &Context, pod: Arc<PodView>, stored: Option<&InitDiagnosisStatus>) -> Self {
+        let progress = InitProgress::of(&pod);
+        let since = match &progress {
+            InitProgress::At(step) => step.since,
+            InitProgress::BeforeContainers { since } => *since,
+            InitProgress::None | InitProgress::Done => None,
+        };
+        let container = progress.step().map(|step| step.container.as_str());
+        Self {
+            stuck_since: earliest(since, stored_since(stored, pod.uid(), container)),
+            stuck_after: stuck_after(&pod, context.settings.stuck_after),
+            needs: needs(&pod, &progress),
+            progress,
+            pod,
+        }
+    }
+
+    pub(super) fn assess(
+        &self,
+        context: &Context,
+        logs: &[LogFacts],
+        services: &ServiceLookups,
+        now: Timestamp,
+    ) -> Assessment {
+        assess(&PodFacts {
+            pod: &self.pod,
+            progress: &self.progress,
+            stuck_since: self.stuck_since,
+            stuck_after: self.stuck_after,
+            waits: self.needs.waits.as_ref(),
+            logs,
+            services,
+            masker: &context.masker,
+            now,
+        })
+    }
+}
+
+/// The clock is ours: what was written for this Pod at this step holds, whatever the kubelet's times say now.
+fn stored_since(
+    stored: Option<&InitDiagnosisStatus>,
+    uid: &str,
+    container: Option<&str>,
+) -> Option<Timestamp> {
+    let entry = stored?.affected.iter().find(|entry| entry.uid == uid && entry.left_at.is_none())?;
+    (entry.init_container.as_deref() == container).then_some(())?;
+    entry.stuck_since.as_ref().map(|since| since.0)
+}
+
+/// The threshold of a Pod: its own annotation, else the setting. A value that makes no sense is as good as none.
+fn stuck_after(pod: &PodView, default: SignedDuration) -> SignedDuration {
+    let own = pod.annotation(api::ANNOTATION_STUCK_AFTER).and_then(|text| text.parse::<SignedDuration>().ok());
+    own.filter(|own| own.is_positive()).unwrap_or(default)
+}
+
+/// Whether a Pod fails as far as it can be told without asking anybody.
+pub(super) fn looks_bad(context: &Context, candidate: &Candidate, now: Timestamp) -> Assessment {
+    candidate.assess(context, &[], &ServiceLookups::new(), now)
+}
+
+/// Observes the Pods: looks up what they wait for and what they print, and assesses them.
+pub(super) async fn observe(context: &Context, candidates: Vec<Candidate>, now: Timestamp) -> Vec<PodObservation> {
+    let bad: Vec<bool> = candidates
+        .iter()
+        .map(|candidate| looks_bad(context, candidate, now).verdict().is_some())
+        .collect();
+    let failing = || candidates.iter().zip(&bad).filter(|(_, bad)| **bad).map(|(candidate, _)| candidate);
+
+    // Replicas wait for the same: each Service is looked up once.
+    let mut names: Vec<_> = failing().flat_map(|candidate| candidate.needs.services.clone()).collect();
+    names.sort();
+    names.dedup();
+    let lookups: ServiceLookups = futures::stream::iter(names)
+        .map(|name| async move {
+            let answer = services::look_up(&context.client, &name).await;
+            (name, answer)
+        })
+        .buffer_unordered(PARALLEL)
+        .collect()
+        .await;
+
+    let running: BTreeMap<String, CapturedAttempt> = futures::stream::iter(failing().take(MAX_RUNNING_LOOKS))
+        .map(|candidate| async move {
+            let step = candidate.progress.step()?;
+            let statuses = &candidate.pod.status.init_container_statuses;
+            let attempt = statuses.iter().find(|status| status.name == step.container).and_then(running_attempt)?;
+            let looked = context.captures.look_at_running(&candidate.pod, &attempt, now).await;
+            Some((candidate.pod.uid().to_owned(), looked))
+        })
+        .buffer_unordered(PARALLEL)
+        .filter_map(std::future::ready)
+        .collect()
+        .await;
+
+    candidates
+        .into_iter()
+        .map(|candidate| {
+            let attempts = context.captures.held(candidate.pod.uid());
+            let running = running.get(candidate.pod.uid()).cloned();
+            let logs: Vec<_> = attempts.iter().chain(&running).filter_map(log_facts).collect();
+            let assessment = candidate.assess(context, &logs, &lookups, now);
+            let pod = &candidate.pod;
+            PodObservation {
+                name: pod.name().to_owned(),
+                uid: pod.uid().to_owned(),
+                node: pod.spec.node_name.clone(),
+                created_at: pod.metadata.creation_timestamp.as_ref().map(|time| time.0),
+                failed: pod.phase() == "Failed",
+                pod_status: kubectl_status(pod).text,
+                restarts: candidate.progress.step().map(|step| step.restarts),
+                stuck_since: candidate.stuck_since,
+                assessment,
+                attempts,
+                running,
+            }
+        })
+        .collect()
+}
+
+fn log_facts(captured: &CapturedAttempt) -> Option<LogFacts> {
+    let text = captured.text.as_ref().ok()?;
+    Some(LogFacts {
+        container: captured.container.clone(),
+        number: captured.number,
+        decisive_line: text.decisive_line.clone(),
+        last_line: text.last_line.clone(),
+    })
+}
+
+/// What became of Pods that are no longer in sight: "left the selection" is deleted or recovered, a GET tells.
+pub(super) async fn departures(context: &Context, key: &DiagnosisKey, left: &[Left]) -> Vec<Departure> {
+    let pods: Api<PodView> = Api::namespaced(context.client.clone(), &key.namespace);
+    let pods = &pods;
+    futures::stream::iter(left.to_vec())
+        .map(|left| async move {
+            let pod = call(format!("get pod {}/{}", key.namespace, left.name), pods.get_opt(&left.name)).await;
+            let fate = match pod {
+                Ok(Some(pod)) if pod.uid() == left.uid => match InitProgress::of(&pod) {
+                    InitProgress::Done | InitProgress::None => Fate::PassedInit,
+                    // Still in init, only out of sight: it will be seen again.
+                    _ => return None,
+                },
+                Ok(_) => Fate::Gone,
+                Err(error) => {
+                    tracing::debug!(%error, "what became of a Pod is not known");
+                    return None;
+                }
+            };
+            Some(Departure { uid: left.uid, fate, at: left.at })
+        })
+        .buffer_unordered(PARALLEL)
+        .filter_map(std::future::ready)
+        .collect()
+        .await
+}
+
+/// The identity of a diagnosis that has no Pod in sight, from what is stored.
+pub(super) fn stored_identity(key: &DiagnosisKey, spec: &InitDiagnosisSpec) -> Identity {
+    Identity {
+        key: key.clone(),
+        controller: spec.controller.clone(),
+        workload: spec.workload.clone(),
+        revision: spec.revision.clone(),
+    }
+}
+
+/// Whether Pods are made by a template's name alone (`generateName`), and its prefix: such bare Pods are
+/// bounded, since each is a diagnosis of its own.
+pub(super) fn generated_prefix(pod: &PodView) -> Option<String> {
+    let bare = pod.controller().is_none_or(|owner| owner.kind == "Node" && group_of(&owner.api_version).is_empty());
+    let prefix = pod.metadata.generate_name.as_deref().filter(|_| bare)?;
+    Some(format!("pod.{prefix}"))
+}
+
+fn earliest(one: Option<Timestamp>, other: Option<Timestamp>) -> Option<Timestamp> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
+    }
+}

@@ -1,0 +1,163 @@
+//! The driver of one diagnosis: gather → diagnose → plan → apply.
+
+use std::sync::Arc;
+
+use jiff::{SignedDuration, Timestamp};
+use kube::Api;
+
+use super::error::ReconcileError;
+use super::gather::{self, Candidate};
+use super::queue::Next;
+use super::track::{Known, Left};
+use super::{Context, apply};
+use crate::api::InitDiagnosis;
+use crate::api::v1alpha1::InitDiagnosisStatus;
+use crate::cluster::{call, owners};
+use crate::diagnose::verdict::Assessment;
+use crate::plan::{self, Observation};
+use crate::pod::identity::{DiagnosisKey, Identity};
+
+/// How long a reconcile waits for logs that are on their way: most come within a tenth of a second, and what
+/// is written with them need not be written twice.
+const WAIT_FOR_LOGS: SignedDuration = SignedDuration::from_secs(3);
+/// Diagnoses of bare Pods with one `generateName` in a namespace (DESIGN D1).
+const MAX_GENERATED: usize = 20;
+
+/// Works on one diagnosis. Never fails: what goes wrong is logged and tried again.
+pub(super) async fn reconcile(context: Arc<Context>, key: DiagnosisKey) -> Next {
+    let result = step(&context, &key).await;
+    match result {
+        Ok(next) => next,
+        Err(ReconcileError::Conflict) => {
+            tracing::debug!(diagnosis = %key, "written by somebody else meanwhile; reading again");
+            context.triggers.look(key);
+            Next::Await
+        }
+        Err(error) => {
+            tracing::warn!(diagnosis = %key, %error, "could not be brought up to date; trying again");
+            Next::Retry
+        }
+    }
+}
+
+async fn step(context: &Context, key: &DiagnosisKey) -> Result<Next, ReconcileError> {
+    let now = Timestamp::now();
+    let (known, references) = {
+        let tracker = context.tracker();
+        (tracker.known(key), tracker.pods_of(key))
+    };
+    let pods: Vec<_> = references.iter().filter_map(|reference| context.pod(reference)).collect();
+    let open = known.is_some_and(|known| !known.closed);
+    if !open {
+        // The cheap way out, without a single call, for the healthy start of every Pod with init containers.
+        let candidates = pods.iter().map(|pod| Candidate::new(context, pod.clone(), None));
+        let assessments: Vec<_> =
+            candidates.map(|candidate| gather::looks_bad(context, &candidate, now)).collect();
+        if assessments.iter().all(|assessment| assessment.verdict().is_none()) {
+            return Ok(next_threshold(&assessments));
+        }
+    }
+    if let Some(wait) = logs_on_their_way(context, &pods, now) {
+        return Ok(Next::At(wait));
+    }
+
+    let diagnoses: Api<InitDiagnosis> = Api::namespaced(context.client.clone(), &key.namespace);
+    let stored = call(format!("get initdiagnosis {key}"), diagnoses.get_opt(&key.name)).await?;
+    let status = stored.as_ref().and_then(|stored| stored.status.as_ref());
+    let first_look = known.is_some_and(|known| !known.looked_at);
+    if let Some(status) = status.filter(|_| first_look) {
+        remember_written(context, status);
+    }
+    let newest = pods.iter().max_by_key(|pod| pod.metadata.creation_timestamp.clone());
+    let identity = match (newest, &stored) {
+        (Some(pod), _) => Identity::of(pod, context.tracker().cron_job_of(pod)),
+        (None, Some(stored)) => gather::stored_identity(key, &stored.spec),
+        (None, None) => {
+            context.tracker().forget_diagnosis(key);
+            return Ok(Next::Await);
+        }
+    };
+    if stored.is_none()
+        && let Some(prefix) = newest.and_then(|pod| gather::generated_prefix(pod))
+        && context.tracker().count_known(&key.namespace, &prefix) >= MAX_GENERATED
+    {
+        tracing::debug!(diagnosis = %key, "not kept: {MAX_GENERATED} diagnoses of such Pods are there");
+        return Ok(Next::Await);
+    }
+
+    let left = left_pods(context, key, status, &pods, now);
+    let departures = gather::departures(context, key, &left).await;
+    let facts =
+        owners::workload_facts(&context.client, &identity, stored.as_ref().map(|stored| &stored.spec)).await;
+    let candidates = pods.iter().map(|pod| Candidate::new(context, pod.clone(), status)).collect();
+    let observations = gather::observe(context, candidates, now).await;
+    let seen = Observation { facts, pods: observations, departures, first_look };
+    let plan = plan::plan(stored.as_ref(), &seen, now);
+    tracing::debug!(diagnosis = %key, writes = plan.status.is_some(), events = plan.events.len(), "planned");
+
+    let recheck_at = plan.recheck_at;
+    apply::apply(context, key, stored.as_ref(), &seen, plan).await?;
+    let departed: Vec<_> = left
+        .into_iter()
+        .filter(|left| seen.departures.iter().any(|departure| departure.uid == left.uid))
+        .collect();
+    for left in &departed {
+        context.captures.forget(&left.uid);
+    }
+    context.tracker().settle(key, &departed);
+    Ok(recheck_at.map_or(Next::Await, Next::At))
+}
+
+fn next_threshold(assessments: &[Assessment]) -> Next {
+    let thresholds = assessments.iter().filter_map(|assessment| match assessment {
+        Assessment::Waiting { until } => *until,
+        _ => None,
+    });
+    thresholds.min().map_or(Next::Await, Next::At)
+}
+
+/// When to come back, if the logs of an end that was just seen are about to arrive.
+fn logs_on_their_way(
+    context: &Context,
+    pods: &[Arc<crate::pod::PodView>],
+    now: Timestamp,
+) -> Option<Timestamp> {
+    let since = pods.iter().filter_map(|pod| context.captures.under_way_since(pod.uid())).max()?;
+    let until = since.checked_add(WAIT_FOR_LOGS).ok()?;
+    // The capture itself asks for a look when it comes home; this is for the one that does not.
+    (until > now).then_some(until)
+}
+
+/// Attempts that an earlier process has written must not be read and counted again.
+fn remember_written(context: &Context, status: &InitDiagnosisStatus) {
+    for entry in &status.affected {
+        let ended = entry.attempts.iter().filter(|attempt| attempt.exit_code.is_some());
+        context.captures.are_written(&entry.uid, ended.filter_map(|attempt| attempt.container_id.clone()));
+    }
+}
+
+/// The Pods that are no longer in sight: those whose departure was seen, and those that left while this process
+/// did not look.
+fn left_pods(
+    context: &Context,
+    key: &DiagnosisKey,
+    status: Option<&InitDiagnosisStatus>,
+    pods: &[Arc<crate::pod::PodView>],
+    now: Timestamp,
+) -> Vec<Left> {
+    let mut left = context.tracker().left_of(key);
+    let entries = status.into_iter().flat_map(|status| &status.affected);
+    for entry in entries.filter(|entry| entry.left_at.is_none()) {
+        let in_sight = pods.iter().any(|pod| pod.uid() == entry.uid);
+        if !in_sight && !left.iter().any(|left| left.uid == entry.uid) {
+            left.push(Left { name: entry.pod.clone(), uid: entry.uid.clone(), at: now });
+        }
+    }
+    left
+}
+
+/// What the tracker is to know of a diagnosis with this status.
+pub(super) fn known(status: &InitDiagnosisStatus, looked_at: bool) -> Known {
+    let closed = plan::is_closed(status);
+    Known { closed, expires_at: plan::expires_at(status).filter(|_| closed), looked_at }
+}

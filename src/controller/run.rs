@@ -1,0 +1,219 @@
+//! Starts the parts in order, and ends them in order.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures::TryStreamExt;
+use kube::Client;
+use kube::api::ListParams;
+use kube_runtime::reflector;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use super::capture::Captures;
+use super::error::ControllerError;
+use super::queue::{self, Triggers};
+use super::settings::Settings;
+use super::track::Tracker;
+use super::{Context, reconcile, retire, watch as pod_watch};
+use crate::api::InitDiagnosis;
+use crate::cluster::client::{self, scoped};
+use crate::cluster::{ClusterError, call};
+use crate::diagnose::log::Masker;
+use crate::pod::identity::DiagnosisKey;
+use crate::telemetry::health::{self, Health};
+
+/// Time that running work gets when the process is asked to end; the whole must stay below 5 s.
+const DRAIN: Duration = Duration::from_secs(4);
+/// Longest pause between looks at a cluster that is not ready for us.
+const MAX_PAUSE: Duration = Duration::from_secs(30);
+/// Objects in one page of a list.
+const PAGE: u32 = 500;
+
+/// Runs the controller until SIGTERM or SIGINT.
+///
+/// # Errors
+/// When it cannot start at all: no configuration, an address that is taken. A cluster that does not answer, or
+/// lacks the definitions or permissions, is waited for, and the log says what for.
+pub async fn run(settings: Settings) -> Result<(), ControllerError> {
+    let mut stop = signals()?;
+    let (client, server) = client::connect().await?;
+    let health = Health::default();
+    let mut parts = JoinSet::new();
+    if let Some(address) = settings.listen {
+        let listener = tokio::net::TcpListener::bind(address)
+            .await
+            .map_err(|source| ControllerError::Listen { address, source })?;
+        parts.spawn(named("the server for probes", health::serve(listener, health.clone())));
+    }
+    tracing::info!(version = env!("CARGO_PKG_VERSION"), server, "initwatch starts");
+    tokio::select! {
+        () = until_ready(&client, &settings, &server) => {}
+        _ = stop.changed() => return Ok(()),
+    }
+
+    let masker = Arc::new(Masker::shipped());
+    let triggers = Triggers::default();
+    let scopes = if settings.namespaces.is_empty() {
+        vec![None]
+    } else {
+        settings.namespaces.iter().cloned().map(Some).collect()
+    };
+    let (stores, writers): (Vec<_>, Vec<_>) = scopes
+        .into_iter()
+        .map(|scope| {
+            let (store, writer) = reflector::store();
+            ((scope.clone(), store), (scope, writer))
+        })
+        .unzip();
+    let concurrency = settings.concurrency;
+    let context = Arc::new(Context {
+        captures: Captures::new(client.clone(), masker.clone(), triggers.clone()),
+        client,
+        settings,
+        masker,
+        tracker: Mutex::new(Tracker::default()),
+        stores,
+        triggers: triggers.clone(),
+    });
+    tokio::select! {
+        () = load(&context) => {}
+        _ = stop.changed() => return Ok(()),
+    }
+    for (scope, writer) in writers {
+        parts.spawn(named("the watch on Pods", pod_watch::run(context.clone(), scope, writer)));
+    }
+    parts.spawn(named("the removal of expired diagnoses", retire::run(context.clone())));
+
+    let ready = async {
+        for (_, store) in &context.stores {
+            // Fails only when the writer is dropped, which ends a part and with it the process.
+            let _ = store.wait_until_ready().await;
+        }
+    };
+    tokio::select! {
+        () = ready => {}
+        _ = stop.changed() => return Ok(()),
+        part = ended(&mut parts) => return Err(ControllerError::PartEnded(part)),
+    }
+    health.is_ready();
+    let pods = context.tracker().len();
+    tracing::info!(pods, "watching; Pods in init");
+    // What is open is looked at once, also where nothing happens any more: it may have ended meanwhile.
+    let open = context.tracker().all_known();
+    open.into_iter().filter(|(_, known)| !known.closed).for_each(|(key, _)| triggers.look(key));
+
+    let (stop_work, mut work_stops) = watch::channel(false);
+    let work = {
+        let context = context.clone();
+        move |key: DiagnosisKey| reconcile::reconcile(context.clone(), key)
+    };
+    let queue = queue::run(triggers, concurrency, async move { drop(work_stops.changed().await) }, work);
+    let mut queue = std::pin::pin!(queue);
+    tokio::select! {
+        () = &mut queue => Err(ControllerError::PartEnded("the work queue")),
+        part = ended(&mut parts) => Err(ControllerError::PartEnded(part)),
+        _ = stop.changed() => {
+            tracing::info!("asked to end; finishing what is being written");
+            let _ = stop_work.send(true);
+            if tokio::time::timeout(DRAIN, &mut queue).await.is_err() {
+                tracing::warn!("ended before all was written; the next start goes on from there");
+            }
+            Ok(())
+        }
+    }
+}
+
+/// A part of the process by name: when it ends, the name says which did.
+async fn named(name: &'static str, part: impl Future<Output = ()>) -> &'static str {
+    part.await;
+    name
+}
+
+/// Waits for the first part that ends. None should.
+async fn ended(parts: &mut JoinSet<&'static str>) -> &'static str {
+    match parts.join_next().await {
+        Some(Ok(name)) => name,
+        Some(Err(_)) => "a part of the process (by a panic)",
+        None => std::future::pending().await,
+    }
+}
+
+/// Waits until the cluster can be worked with, and says what it waits for.
+async fn until_ready(client: &Client, settings: &Settings, server: &str) {
+    let mut pause = Duration::from_secs(1);
+    while let Err(error) = client::check(client, &settings.namespaces).await {
+        tracing::warn!(%error, server, "waiting for the cluster, next try in {} s", pause.as_secs());
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(MAX_PAUSE);
+    }
+}
+
+/// Learns which diagnoses exist: the memory of a process that has just started.
+async fn load(context: &Context) {
+    let namespaces = &context.settings.namespaces;
+    let scopes: Vec<Option<&str>> =
+        if namespaces.is_empty() { vec![None] } else { namespaces.iter().map(|name| Some(name.as_str())).collect() };
+    let mut pause = Duration::from_secs(1);
+    loop {
+        let mut result = Ok(());
+        for scope in &scopes {
+            result = load_scope(context, *scope).await;
+            if result.is_err() {
+                break;
+            }
+        }
+        let Err(error) = result else { return };
+        tracing::warn!(%error, "the diagnoses that exist are not known yet; trying again");
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(MAX_PAUSE);
+    }
+}
+
+async fn load_scope(context: &Context, scope: Option<&str>) -> Result<(), ClusterError> {
+    let diagnoses = scoped::<InitDiagnosis>(&context.client, scope);
+    let pages = futures::stream::try_unfold(Some(String::new()), |token| {
+        let diagnoses = &diagnoses;
+        async move {
+            let Some(token) = token else { return Ok(None) };
+            let mut params = ListParams::default().limit(PAGE);
+            if !token.is_empty() {
+                params = params.continue_token(&token);
+            }
+            let page = call("list initdiagnoses", diagnoses.list(&params)).await?;
+            let next = page.metadata.continue_.clone().filter(|token| !token.is_empty());
+            Ok::<_, ClusterError>(Some((page.items, next)))
+        }
+    });
+    pages
+        .try_for_each(|page| {
+            let mut tracker = context.tracker();
+            for diagnosis in page {
+                let (Some(namespace), Some(name)) = (diagnosis.metadata.namespace, diagnosis.metadata.name) else {
+                    continue;
+                };
+                let known = reconcile::known(&diagnosis.status.unwrap_or_default(), false);
+                tracker.know(DiagnosisKey { namespace, name }, known);
+            }
+            std::future::ready(Ok(()))
+        })
+        .await
+}
+
+/// A channel that changes when the process is asked to end.
+fn signals() -> Result<watch::Receiver<bool>, ControllerError> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut terminate = signal(SignalKind::terminate()).map_err(ControllerError::Signals)?;
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(ControllerError::Signals)?;
+    let (sender, receiver) = watch::channel(false);
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        let _ = sender.send(true);
+        // The channel stays open: a closed one reads as changed.
+        std::future::pending::<()>().await;
+    });
+    Ok(receiver)
+}

@@ -1,0 +1,49 @@
+//! The Pod waits before any container exists.
+
+use super::super::catalogue::cause;
+use super::super::facts::PodFacts;
+use super::super::verdict::Verdict;
+use crate::api::v1alpha1::{Confidence, EvidenceSource};
+use crate::pod::progress::InitProgress;
+
+pub(super) fn detect(facts: &PodFacts<'_>) -> Option<Verdict> {
+    let InitProgress::BeforeContainers { .. } = facts.progress else { return None };
+    let pod = facts.pod;
+    if !super::is_stuck(facts) {
+        return None;
+    }
+    let subject = format!("Pod {}", pod.name());
+    let scheduled = pod.condition("PodScheduled");
+    if let Some(condition) = scheduled.filter(|condition| condition.status != "True") {
+        if condition.reason.as_deref() == Some("SchedulingGated") {
+            // Somebody holds it back on purpose.
+            return None;
+        }
+        let message = condition.message.clone().unwrap_or_default();
+        return Some(
+            Verdict::new(
+                cause::UNSCHEDULABLE,
+                format!("no node takes the Pod{}: {message}", super::since(facts)),
+            )
+            .fact(EvidenceSource::Status, subject, message),
+        );
+    }
+    // What stands in the way here (a volume, the network, the sandbox) is told by Events alone.
+    let mut verdict = Verdict::new(
+        cause::UNKNOWN,
+        format!(
+            "the Pod is bound to node {}, but no init container has been made{}: its volumes, network or sandbox are not ready",
+            pod.spec.node_name.as_deref().unwrap_or("(none)"),
+            super::since(facts),
+        ),
+    )
+    .confidence(Confidence::Possible)
+    .remedy(format!(
+        "The Pod's Events name the volume, the network plugin or the sandbox: kubectl -n {} describe pod {}",
+        pod.namespace(),
+        pod.name()
+    ))
+    .fact(EvidenceSource::Status, subject, "every init container waits with PodInitializing");
+    verdict.unchecked.push("events of the Pod: not read by this version".to_owned());
+    Some(verdict)
+}

@@ -1,0 +1,81 @@
+//! From what a command waits for to the objects that it means.
+
+use super::facts::ServiceName;
+use super::wait::{
+    self, ContainerCommand, EnvValue, EnvVariable, HostKind, Port, TargetKind, Value, WaitAnalysis,
+};
+use crate::pod::progress::InitProgress;
+use crate::pod::view::PodView;
+
+/// A Service that an init container waits for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ServiceTarget {
+    /// The Service.
+    pub service: ServiceName,
+    /// The port that it connects to, where it is a number.
+    pub port: Option<u16>,
+    /// As a person would write it: `postgres:5432`.
+    pub shown: String,
+    /// The part of the command that waits.
+    pub command: String,
+}
+
+/// What must be gathered before a Pod can be assessed.
+#[derive(Clone, Debug, Default)]
+pub struct Needs {
+    /// What the blocking init container waits for, by its command.
+    pub waits: Option<WaitAnalysis>,
+    /// Services to look up.
+    pub services: Vec<ServiceName>,
+}
+
+/// What to look up for a Pod. Asked before every assessment; cheap.
+pub fn needs(pod: &PodView, progress: &InitProgress) -> Needs {
+    let Some(container) = progress.step().and_then(|step| pod.init_container(&step.container)) else {
+        return Needs::default();
+    };
+    let env: Vec<_> = container
+        .env
+        .iter()
+        .map(|variable| EnvVariable {
+            name: variable.name.clone(),
+            value: match (&variable.value, &variable.value_from) {
+                (_, Some(_)) => EnvValue::Reference,
+                (value, None) => EnvValue::Literal(value.clone().unwrap_or_default()),
+            },
+        })
+        .collect();
+    let waits =
+        wait::analyse(&ContainerCommand { command: &container.command, args: &container.args, env: &env });
+    let mut services: Vec<_> =
+        service_targets(&waits, pod.namespace()).into_iter().map(|target| target.service).collect();
+    services.dedup();
+    Needs { waits: Some(waits), services }
+}
+
+/// The Services among the targets of a wait, in the order in which they block.
+pub fn service_targets(waits: &WaitAnalysis, namespace: &str) -> Vec<ServiceTarget> {
+    waits.targets.iter().filter_map(|target| {
+        let (host, port) = match &target.kind {
+            TargetKind::Network { host: Value::Known(host), port, .. } => (host, port.as_ref()),
+            TargetKind::Name { host: Value::Known(host) } => (host, None),
+            _ => return None,
+        };
+        // `a.b` is a Service only if namespace b exists, which is not known here: a 404 would prove nothing.
+        let HostKind::Service { name, namespace, ambiguous: false, .. } = wait::classify_host(host, namespace)
+        else {
+            return None;
+        };
+        let number = port.and_then(|port| match port {
+            Port::Number(number) => Some(*number),
+            _ => None,
+        });
+        let shown = number.map_or_else(|| host.clone(), |port| format!("{host}:{port}"));
+        Some(ServiceTarget {
+            service: ServiceName { namespace, name },
+            port: number,
+            shown,
+            command: target.evidence.clone(),
+        })
+    }).collect()
+}

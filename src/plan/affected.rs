@@ -1,0 +1,269 @@
+//! Folds the Pods of a workload into the bounded list of a diagnosis.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+use super::attempts::{self, MAX_LOGGED_PODS};
+use super::observed::{CapturedAttempt, Observation, PodObservation};
+use super::{time, whole_seconds};
+use crate::api::v1alpha1::{
+    AffectedOmitted, AffectedPod, AttemptTotals, InitDiagnosisStatus, InitLogSpec,
+};
+use crate::diagnose::cut;
+
+/// Pods listed by name (DESIGN D2).
+const MAX_LISTED: usize = 20;
+/// Rows that count the Pods that are not listed.
+const MAX_OMITTED_ROWS: usize = 20;
+/// Size of the list as JSON: with the rest of the object below 32 KiB (DESIGN D6).
+const MAX_LIST_BYTES: usize = 22 * 1024;
+/// Bytes of excerpt for a Pod whose logs are not kept.
+const SHORT_EXCERPT: usize = 256;
+
+/// The folded Pods.
+pub(super) struct Folded {
+    pub(super) affected: Vec<AffectedPod>,
+    pub(super) omitted: Vec<AffectedOmitted>,
+    pub(super) totals: AttemptTotals,
+    pub(super) logs: Vec<(String, InitLogSpec)>,
+    pub(super) drop_logs: Vec<String>,
+    /// Logs that could not be read, and why.
+    pub(super) unchecked: Vec<String>,
+}
+
+/// The Pods that are affected now: those that fail, without the Failed ones that their controller has replaced.
+pub(super) fn current(seen: &Observation) -> Vec<&PodObservation> {
+    seen.pods
+        .iter()
+        .filter(|pod| pod.assessment.verdict().is_some() && !is_replaced(seen, pod))
+        .collect()
+}
+
+/// A Failed Pod never runs again; once its controller has another one, that one counts.
+fn is_replaced(seen: &Observation, pod: &PodObservation) -> bool {
+    if !pod.failed || seen.facts.controller.is_none() {
+        return false;
+    }
+    let newer_is_here = seen.pods.iter().any(|other| {
+        (other.created_at, &other.uid) > (pod.created_at, &pod.uid)
+            && other.created_at.is_some()
+            && other.uid != pod.uid
+    });
+    // Its replacement may be past init and so out of sight: the controller's own count knows it.
+    newer_is_here || seen.facts.active.is_some_and(|active| active >= seen.facts.desired.unwrap_or(1).max(1))
+}
+
+pub(super) fn fold(
+    old: Option<&InitDiagnosisStatus>,
+    seen: &Observation,
+    affected: &[&PodObservation],
+    now: Timestamp,
+) -> Folded {
+    let mut fold = Fold::from(old);
+    for pod in &seen.pods {
+        let is_affected = affected.iter().any(|other| other.uid == pod.uid);
+        fold.observe(pod, is_affected, now);
+    }
+    for departure in &seen.departures {
+        if let Some(entry) = fold.entries.iter_mut().find(|entry| entry.uid == departure.uid) {
+            entry.left_at.get_or_insert(time(whole_seconds(departure.at)));
+        }
+    }
+    fold.finish()
+}
+
+struct Fold {
+    entries: Vec<AffectedPod>,
+    totals: AttemptTotals,
+    /// Attempts that are new, by the name of the log that would keep them.
+    fresh: BTreeMap<String, InitLogSpec>,
+    unchecked: Vec<String>,
+    /// Logs that the stored object refers to.
+    known_logs: Vec<String>,
+}
+
+impl Fold {
+    fn from(old: Option<&InitDiagnosisStatus>) -> Self {
+        let entries = old.map(|old| old.affected.clone()).unwrap_or_default();
+        let known_logs =
+            entries.iter().flat_map(|entry| &entry.attempts).filter_map(|attempt| attempt.log.clone()).collect();
+        Self {
+            entries,
+            totals: old.and_then(|old| old.attempts).unwrap_or_default(),
+            fresh: BTreeMap::new(),
+            unchecked: Vec::new(),
+            known_logs,
+        }
+    }
+
+    fn observe(&mut self, pod: &PodObservation, is_affected: bool, now: Timestamp) {
+        let known = self.entries.iter().position(|entry| entry.uid == pod.uid);
+        let verdict = pod.assessment.verdict();
+        let Some(index) = known.or_else(|| {
+            // A Failed Pod that was replaced before it was ever seen still leaves its log.
+            verdict?;
+            self.entries.push(AffectedPod {
+                pod: pod.name.clone(),
+                uid: pod.uid.clone(),
+                ..AffectedPod::default()
+            });
+            Some(self.entries.len() - 1)
+        }) else {
+            return;
+        };
+        let Some(mut entry) = self.entries.get(index).cloned() else { return };
+        if let Some(verdict) = verdict {
+            if entry.cause != verdict.cause || entry.init_container != verdict.init_container {
+                entry.change = None;
+            }
+            entry.init_container.clone_from(&verdict.init_container);
+            verdict.cause.clone_into(&mut entry.cause);
+            entry.node.clone_from(&pod.node);
+            entry.pod_status = Some(cut(&pod.pod_status, 128));
+            entry.stuck_since = pod.stuck_since.map(|at| time(whole_seconds(at)));
+            entry.restarts = pod.restarts.map(|restarts| restarts.max(0));
+            entry.left_at = if is_affected { None } else { entry.left_at.or(Some(time(whole_seconds(now)))) };
+        }
+        self.merge_attempts(&mut entry, pod);
+        if let Some(slot) = self.entries.get_mut(index) {
+            *slot = entry;
+        }
+    }
+
+    fn merge_attempts(&mut self, entry: &mut AffectedPod, pod: &PodObservation) {
+        // What was known of a running attempt gives way to what is seen of it now.
+        entry.attempts.retain(|attempt| attempt.exit_code.is_some());
+        for captured in &pod.attempts {
+            let known = |id: &str| entry.attempts.iter().any(|known| known.container_id.as_deref() == Some(id));
+            if known(&cut(&captured.container_id, 128)) {
+                continue;
+            }
+            self.totals.seen = self.totals.seen.saturating_add(1);
+            if let Err(why) = &captured.text {
+                self.totals.lost = self.totals.lost.saturating_add(1);
+                self.unchecked.push(lost(captured, why));
+            }
+            let log = attempts::log_of(pod, captured);
+            let name = log.as_ref().map(|(name, _)| name.clone());
+            self.fresh.extend(log);
+            entry.attempts.push(attempts::entry(captured, name));
+        }
+        let (kept, _) = attempts::choose(std::mem::take(&mut entry.attempts));
+        entry.attempts = kept;
+        entry.attempts.extend(pod.running.iter().map(|running| attempts::entry(running, None)));
+    }
+
+    fn finish(mut self) -> Folded {
+        self.limit_logged_pods();
+        // Those with logs first, then those that are affected now, then the oldest.
+        self.entries.sort_by_key(|entry| {
+            (!has_logs(entry), entry.left_at.is_some(), entry.stuck_since.as_ref().map(|time| time.0))
+        });
+        let omitted = self.entries.split_off(self.entries.len().min(MAX_LISTED));
+        let present = omitted.into_iter().filter(|entry| entry.left_at.is_none());
+        let mut rows = BTreeMap::<(String, Option<String>), i32>::new();
+        for entry in present {
+            *rows.entry((entry.cause, entry.node)).or_default() += 1;
+        }
+        let omitted = rows
+            .into_iter()
+            .map(|((cause, node), count)| AffectedOmitted { cause, node, count })
+            .take(MAX_OMITTED_ROWS)
+            .collect();
+        fit(&mut self.entries);
+
+        let referred: Vec<_> =
+            self.entries.iter().flat_map(|entry| &entry.attempts).filter_map(|attempt| attempt.log.clone()).collect();
+        let kept = i32::try_from(referred.len()).unwrap_or(i32::MAX);
+        self.totals.kept = kept;
+        self.totals.dropped = (self.totals.seen - self.totals.lost - kept).max(0);
+        let drop_logs = self.known_logs.into_iter().filter(|name| !referred.contains(name)).collect();
+        let mut logs = self.fresh;
+        logs.retain(|name, _| referred.contains(name));
+        Folded {
+            affected: self.entries,
+            omitted,
+            totals: self.totals,
+            logs: logs.into_iter().collect(),
+            drop_logs,
+            unchecked: self.unchecked,
+        }
+    }
+
+    /// Keeps the logs of at most [`MAX_LOGGED_PODS`] Pods: the first one that failed (it has the true start
+    /// more often than any other), and of the rest the latest.
+    fn limit_logged_pods(&mut self) {
+        let mut logged: Vec<_> = self.entries.iter_mut().filter(|entry| has_logs(entry)).collect();
+        logged.sort_by_key(|entry| first_end(entry));
+        let excess = logged.len().saturating_sub(MAX_LOGGED_PODS);
+        // Those that left go first, oldest first, but never the very first.
+        let mut order: Vec<usize> = (1..logged.len()).collect();
+        order.sort_by_key(|index| {
+            let left = logged.get(*index).is_some_and(|entry| entry.left_at.is_some());
+            // Of Pods that are still there the newest gives way: they fail alike.
+            if left { (0, *index) } else { (1, usize::MAX - index) }
+        });
+        for index in order.into_iter().take(excess) {
+            let Some(entry) = logged.get_mut(index) else { continue };
+            for attempt in &mut entry.attempts {
+                attempt.log = None;
+                attempt.log_holds = None;
+            }
+        }
+        for entry in self.entries.iter_mut().filter(|entry| !has_logs(entry)) {
+            let excess = entry.attempts.len().saturating_sub(1);
+            entry.attempts.drain(..excess);
+            for attempt in &mut entry.attempts {
+                attempt.excerpt = attempt.excerpt.as_deref().map(|text| cut(text, SHORT_EXCERPT));
+            }
+        }
+    }
+}
+
+fn lost(captured: &CapturedAttempt, why: &str) -> String {
+    cut(&format!("log of attempt {} of {}: {why}", captured.number, captured.container), 256)
+}
+
+fn has_logs(entry: &AffectedPod) -> bool {
+    entry.attempts.iter().any(|attempt| attempt.log.is_some())
+}
+
+fn first_end(entry: &AffectedPod) -> Option<Timestamp> {
+    entry.attempts.iter().filter_map(|attempt| attempt.finished_at.as_ref().map(|time| time.0)).min()
+}
+
+/// Cuts the list down to its size: the excerpts of the last entries first, then their attempts without logs.
+fn fit(entries: &mut [AffectedPod]) {
+    let mut excess = size_of(entries).saturating_sub(MAX_LIST_BYTES);
+    for short in [SHORT_EXCERPT, 0] {
+        for attempt in entries.iter_mut().rev().flat_map(|entry| entry.attempts.iter_mut()) {
+            if excess == 0 {
+                return;
+            }
+            let before = text_bytes(attempt.excerpt.as_deref()) + text_bytes(attempt.message.as_deref());
+            let shorten = |text: Option<String>| text.map(|text| cut(&text, short)).filter(|_| short > 0);
+            attempt.excerpt = shorten(attempt.excerpt.take());
+            attempt.message = shorten(attempt.message.take());
+            let after = text_bytes(attempt.excerpt.as_deref()) + text_bytes(attempt.message.as_deref());
+            excess = excess.saturating_sub(before - after.min(before));
+        }
+        excess = size_of(entries).saturating_sub(MAX_LIST_BYTES);
+    }
+    for entry in entries.iter_mut().rev() {
+        if size_of(std::slice::from_ref(entry)) > 512 && excess > 0 {
+            let before = size_of(std::slice::from_ref(entry));
+            entry.attempts.retain(|attempt| attempt.log.is_some());
+            excess = excess.saturating_sub(before - size_of(std::slice::from_ref(entry)));
+        }
+    }
+}
+
+/// Length as JSON: escapes make a text longer than it is.
+fn text_bytes(text: Option<&str>) -> usize {
+    text.map_or(0, |text| serde_json::to_string(text).map_or(0, |json| json.len()))
+}
+
+fn size_of(entries: &[AffectedPod]) -> usize {
+    serde_json::to_vec(entries).map_or(0, |json| json.len())
+}

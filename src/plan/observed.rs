@@ -1,0 +1,175 @@
+//! What was seen of one workload revision at one moment.
+
+use jiff::Timestamp;
+
+use crate::api::v1alpha1::{AttemptSource, ControllerReference, InitDiagnosisSpec, WorkloadReference};
+use crate::diagnose::verdict::Assessment;
+use crate::pod::attempt::EndedAttempt;
+
+/// One workload revision.
+#[derive(Clone, Debug)]
+pub struct Observation {
+    /// The workload and its controller.
+    pub facts: WorkloadFacts,
+    /// Its Pods that are in init, or failed in it.
+    pub pods: Vec<PodObservation>,
+    /// Pods that left since they were last seen.
+    pub departures: Vec<Departure>,
+    /// The first look at this diagnosis since this process started.
+    pub first_look: bool,
+}
+
+/// The workload and its controller.
+#[derive(Clone, Debug, Default)]
+pub struct WorkloadFacts {
+    /// What people know it by.
+    pub workload: WorkloadReference,
+    /// API version of the workload, for references to it.
+    pub workload_api_version: String,
+    /// Namespace.
+    pub namespace: String,
+    /// Direct controller.
+    pub controller: Option<ControllerReference>,
+    /// Revision.
+    pub revision: Option<String>,
+    /// How many Pods the workload wants; none where it can't be read.
+    pub desired: Option<i32>,
+    /// How many unfinished Pods the direct controller has.
+    pub active: Option<i32>,
+    /// How many Pods of this revision are ready, and so are past init.
+    pub ready: Option<i32>,
+    /// How many Pods of other revisions serve.
+    pub others_serve: Option<i32>,
+    /// Whether the controller still wants Pods.
+    pub end: WorkloadEnd,
+    /// What could not be looked at.
+    pub unchecked: Vec<String>,
+}
+
+/// Whether a controller still wants Pods.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum WorkloadEnd {
+    /// It does.
+    #[default]
+    Lives,
+    /// It is gone, or scaled to zero.
+    WantsNone,
+    /// A newer revision took over, and this one is scaled away.
+    Superseded,
+    /// A Job that failed for good.
+    JobFailed,
+    /// A Job that is complete.
+    JobComplete,
+}
+
+impl WorkloadFacts {
+    /// The spec of the diagnosis.
+    pub fn spec(&self) -> InitDiagnosisSpec {
+        InitDiagnosisSpec {
+            workload: self.workload.clone(),
+            controller: self.controller.clone(),
+            revision: self.revision.clone(),
+        }
+    }
+}
+
+/// One Pod.
+#[derive(Clone, Debug)]
+pub struct PodObservation {
+    /// Name.
+    pub name: String,
+    /// UID.
+    pub uid: String,
+    /// Node.
+    pub node: Option<String>,
+    /// Creation.
+    pub created_at: Option<Timestamp>,
+    /// Phase Failed: it will never run again.
+    pub failed: bool,
+    /// STATUS as kubectl prints it.
+    pub pod_status: String,
+    /// Restarts of the init container that blocks.
+    pub restarts: Option<i32>,
+    /// Since when it stands at its step, by our own clock.
+    pub stuck_since: Option<Timestamp>,
+    /// What is to be said of it.
+    pub assessment: Assessment,
+    /// Attempts whose end was seen, and what could be had of their logs; those known before may be among them.
+    pub attempts: Vec<CapturedAttempt>,
+    /// The attempt that runs now, where its output was looked at.
+    pub running: Option<CapturedAttempt>,
+}
+
+impl PodObservation {
+    /// When a Pod that is not failing would count as stuck.
+    pub(super) fn waits_until(&self) -> Option<Timestamp> {
+        match self.assessment {
+            Assessment::Waiting { until } => until,
+            _ => None,
+        }
+    }
+}
+
+/// An attempt and what could be had of its log.
+#[derive(Clone, Debug)]
+pub struct CapturedAttempt {
+    /// Name of the init container.
+    pub container: String,
+    /// Number from 0.
+    pub number: i32,
+    /// ID of the runtime container.
+    pub container_id: String,
+    /// Start.
+    pub started_at: Option<Timestamp>,
+    /// The end; none for an attempt that runs.
+    pub end: Option<EndedAttempt>,
+    /// Image of the container.
+    pub image: Option<String>,
+    /// Its output, or why it could not be had.
+    pub text: Result<CapturedText, String>,
+}
+
+/// Output of an attempt, secrets masked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CapturedText {
+    /// The text.
+    pub text: String,
+    /// Decisive lines and last lines, at most 1 KiB.
+    pub excerpt: String,
+    /// How telling it is.
+    pub telling: i32,
+    /// The single most telling line.
+    pub decisive_line: Option<String>,
+    /// The last line.
+    pub last_line: Option<String>,
+    /// Bytes of the whole log, as far as they were seen.
+    pub bytes: u64,
+    /// The middle is left out.
+    pub truncated: bool,
+    /// The log broke off while it was read.
+    pub partial: bool,
+    /// Secrets masked.
+    pub masked: usize,
+    /// Where it comes from.
+    pub source: AttemptSource,
+}
+
+/// A Pod that left.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Departure {
+    /// UID.
+    pub uid: String,
+    /// What became of it.
+    pub fate: Fate,
+    /// When that was seen.
+    pub at: Timestamp,
+}
+
+/// What became of a Pod that left the selection.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Fate {
+    /// It runs or has run: init is over.
+    PassedInit,
+    /// It does not exist any more.
+    Gone,
+}

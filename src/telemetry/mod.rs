@@ -1,0 +1,4 @@
+//! What the process tells of itself: logs and probes.
+
+pub mod health;
+pub mod logging;

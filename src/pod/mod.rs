@@ -1,5 +1,8 @@
 //! What a Pod says about its init containers: pure functions over a partial Pod.
 
+pub mod age;
+pub mod status;
 pub mod view;
 
+pub use status::{KubectlStatus, PrinterVersion, kubectl_status};
 pub use view::PodView;

@@ -9,7 +9,7 @@
 mod pods;
 
 use initwatch::pod::status::{KubectlStatus, PrinterVersion, kubectl_status, kubectl_status_by};
-use initwatch::pod::view::{ContainerStatus, PodView};
+use initwatch::pod::view::{ContainerStatus, InitContainer, PodView};
 use jiff::Timestamp;
 use pods::{generated, notation};
 use proptest::prelude::*;
@@ -88,7 +88,7 @@ fn an_empty_pod_prints_nothing() {
 fn is_past(pod: &PodView, status: &ContainerStatus) -> bool {
     let sidecar = pod
         .init_container(&status.name)
-        .is_some_and(|init| init.is_sidecar());
+        .is_some_and(InitContainer::is_sidecar);
     let ended = status.state.terminated.as_ref();
     ended.is_some_and(|end| end.exit_code == 0) || (sidecar && status.started == Some(true))
 }

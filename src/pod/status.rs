@@ -6,8 +6,9 @@
 //! all of its oddities, that tests/control_plane asks a real API server for the same cells and allows no
 //! difference.
 //!
-//! kubectl itself changes a cell in one case only: of a text of several lines (a raw error of the kubelet can
-//! be a reason) it prints the first and `...`. The text here is the whole cell.
+//! Of a cell with several lines (a raw error of the kubelet can be a reason) kubectl prints the first and `...`,
+//! and it escapes terminal control characters (`tableprinter.go` in k8s.io/cli-runtime). The text here is the
+//! whole cell.
 
 use jiff::Timestamp;
 
@@ -23,8 +24,8 @@ pub struct KubectlStatus {
     pub restarts: i64,
     /// End of the newest run before a restart, among the containers that are counted in `restarts`.
     pub last_restart: Option<Timestamp>,
-    /// READY, left of the slash. Unlike the API server's other counts it can exceed `total`: status entries
-    /// of containers that the spec does not have are counted.
+    /// READY, left of the slash. It can exceed `total`: status entries that are there twice count twice, and
+    /// those of app containers that the spec does not have count as well.
     pub ready: usize,
     /// READY, right of the slash: app containers and native sidecars.
     pub total: usize,

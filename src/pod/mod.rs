@@ -1,8 +1,10 @@
 //! What a Pod says about its init containers: pure functions over a partial Pod.
 
+pub mod age;
 pub mod attempt;
 pub mod identity;
 pub mod progress;
+pub mod status;
 pub mod view;
 
 pub use view::PodView;

@@ -3,6 +3,7 @@
 //! [`InitDiagnosis`] says what is known of one workload revision; [`InitLog`] keeps the log of one attempt.
 //! Two kinds, so that a role may read one and not the other (logs can hold what a summary must not).
 
+pub mod render;
 pub mod v1alpha1;
 
 pub use v1alpha1::{InitDiagnosis, InitLog};

@@ -33,7 +33,13 @@ pub(super) struct ControllerArguments {
     #[arg(long, env = "INITWATCH_STUCK_AFTER", default_value = "2m", value_name = "DURATION", value_parser = duration)]
     stuck_after: SignedDuration,
     /// Watch this namespace only; can be given again [default: all namespaces]
-    #[arg(long = "namespace", short, env = "INITWATCH_NAMESPACES", value_delimiter = ',', value_name = "NAMESPACE")]
+    #[arg(
+        long = "namespace",
+        short,
+        env = "INITWATCH_NAMESPACES",
+        value_delimiter = ',',
+        value_name = "NAMESPACE"
+    )]
     namespaces: Vec<String>,
     /// Address for the probes /healthz and /readyz; "none" serves nothing
     #[arg(long, env = "INITWATCH_LISTEN", default_value = "0.0.0.0:8080", value_name = "ADDRESS", value_parser = listen)]
@@ -79,12 +85,16 @@ fn listen(text: &str) -> Result<Listen, String> {
     if text == "none" {
         return Ok(Listen(None));
     }
-    text.parse().map(|address| Listen(Some(address))).map_err(|_| "not an address like 0.0.0.0:8080".to_owned())
+    text.parse()
+        .map(|address| Listen(Some(address)))
+        .map_err(|_| "not an address like 0.0.0.0:8080".to_owned())
 }
 
 /// A duration as people write it (jiff's friendly form, or ISO 8601): at least a second, at most a week.
 fn duration(text: &str) -> Result<SignedDuration, String> {
-    let duration: SignedDuration = text.parse().map_err(|_| "not a duration like 2m, 90s or 1h30m".to_owned())?;
+    let duration: SignedDuration = text
+        .parse()
+        .map_err(|_| "not a duration like 2m, 90s or 1h30m".to_owned())?;
     if duration < SignedDuration::from_secs(1) || duration > SignedDuration::from_hours(7 * 24) {
         return Err("must be between 1s and 168h".to_owned());
     }
@@ -93,7 +103,9 @@ fn duration(text: &str) -> Result<SignedDuration, String> {
 
 /// A setting that cannot be used.
 #[derive(Debug, thiserror::Error)]
-#[error("--namespace {0:?} is not the name of a namespace (lower-case letters, digits and dashes, at most 63)")]
+#[error(
+    "--namespace {0:?} is not the name of a namespace (lower-case letters, digits and dashes, at most 63)"
+)]
 pub(super) struct NamespaceError(String);
 
 impl TryFrom<ControllerArguments> for Settings {
@@ -118,9 +130,7 @@ impl TryFrom<ControllerArguments> for Settings {
 
 /// An RFC 1123 label, as names of namespaces are.
 fn is_namespace(name: &str) -> bool {
-    let fits = |character: char| character.is_ascii_lowercase() || character.is_ascii_digit() || character == '-';
-    (1..=63).contains(&name.len())
-        && name.chars().all(fits)
-        && !name.starts_with('-')
-        && !name.ends_with('-')
+    let fits =
+        |character: char| character.is_ascii_lowercase() || character.is_ascii_digit() || character == '-';
+    (1..=63).contains(&name.len()) && name.chars().all(fits) && !name.starts_with('-') && !name.ends_with('-')
 }

@@ -27,7 +27,11 @@ pub fn main() -> ExitCode {
         Command::Causes => print(|out| {
             for entry in catalogue::entries() {
                 let detected = if entry.detected { "detected" } else { "not yet" };
-                writeln!(out, "{:<28} {:<14} {detected:<9} {}", entry.code, entry.category, entry.remedy)?;
+                writeln!(
+                    out,
+                    "{:<28} {:<14} {detected:<9} {}",
+                    entry.code, entry.category, entry.remedy
+                )?;
             }
             Ok(())
         }),
@@ -43,13 +47,16 @@ pub fn main() -> ExitCode {
 }
 
 fn run_controller(arguments: ControllerArguments) -> Result<(), String> {
-    telemetry::logging::set_up(arguments.log_format.into(), &arguments.log).map_err(|error| error.to_string())?;
+    telemetry::logging::set_up(arguments.log_format.into(), &arguments.log)
+        .map_err(|error| error.to_string())?;
     let settings = Settings::try_from(arguments).map_err(|error| error.to_string())?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .map_err(|error| format!("cannot start the runtime: {error}"))?;
-    let result = runtime.block_on(controller::run(settings)).map_err(|error| error.to_string());
+    let result = runtime
+        .block_on(controller::run(settings))
+        .map_err(|error| error.to_string());
     // Reads of logs that are under way must not hold the process up.
     runtime.shutdown_background();
     result
@@ -59,7 +66,9 @@ fn run_controller(arguments: ControllerArguments) -> Result<(), String> {
 fn print(write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> Result<(), String> {
     let mut out = std::io::stdout().lock();
     match write(&mut out).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(format!("cannot write to stdout: {error}")),
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(format!("cannot write to stdout: {error}"))
+        }
         _ => Ok(()),
     }
 }

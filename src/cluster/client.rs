@@ -22,8 +22,13 @@ pub enum ConnectError {
 
 /// Makes a client from the kubeconfig (`KUBECONFIG`, `~/.kube/config`) or the Pod's service account, and names
 /// the server's address for messages.
+///
+/// # Errors
+/// When there is no configuration, or one that makes no client.
 pub async fn connect() -> Result<(Client, String), ConnectError> {
-    let mut config = Config::infer().await.map_err(|error| ConnectError::Configuration(chain(&error)))?;
+    let mut config = Config::infer()
+        .await
+        .map_err(|error| ConnectError::Configuration(chain(&error)))?;
     config.connect_timeout = Some(Duration::from_secs(5));
     // Must outlast quiet watches (290 s); hung connections are found by it.
     config.read_timeout = Some(Duration::from_secs(300));
@@ -67,6 +72,9 @@ pub enum NotReady {
 
 /// Checks that the API answers, that both definitions are there, and that they and the Pods may be read.
 /// `namespaces` is empty for the whole cluster.
+///
+/// # Errors
+/// What is missing, in words that say what to do.
 pub async fn check(client: &Client, namespaces: &[String]) -> Result<(), NotReady> {
     match call("version of the API server", client.apiserver_version()).await {
         Ok(_) => {}
@@ -75,8 +83,11 @@ pub async fn check(client: &Client, namespaces: &[String]) -> Result<(), NotRead
         Err(error) if error.code().is_some() => {}
         Err(error) => return Err(NotReady::Unreachable(error.brief())),
     }
-    let scopes: Vec<Option<&str>> =
-        if namespaces.is_empty() { vec![None] } else { namespaces.iter().map(|name| Some(name.as_str())).collect() };
+    let scopes: Vec<Option<&str>> = if namespaces.is_empty() {
+        vec![None]
+    } else {
+        namespaces.iter().map(|name| Some(name.as_str())).collect()
+    };
     for namespace in scopes {
         can_list::<InitDiagnosis>(client, namespace).await?;
         can_list::<InitLog>(client, namespace).await?;
@@ -94,13 +105,24 @@ where
 {
     let api: Api<K> = scoped(client, namespace);
     let plural = K::plural(&());
-    let place = namespace.map_or_else(|| "in all namespaces".to_owned(), |name| format!("in namespace {name}"));
-    match call(format!("list {plural} {place}"), api.list_metadata(&ListParams::default().limit(1))).await {
+    let place = namespace.map_or_else(
+        || "in all namespaces".to_owned(),
+        |name| format!("in namespace {name}"),
+    );
+    match call(
+        format!("list {plural} {place}"),
+        api.list_metadata(&ListParams::default().limit(1)),
+    )
+    .await
+    {
         Ok(_) => Ok(()),
-        Err(error) if error.is_not_found() => Err(NotReady::DefinitionMissing { kind: K::kind(&()).into_owned() }),
-        Err(error) if error.is_forbidden() => {
-            Err(NotReady::Forbidden { what: format!("list {plural} {place}"), message: error_message(&error) })
-        }
+        Err(error) if error.is_not_found() => Err(NotReady::DefinitionMissing {
+            kind: K::kind(&()).into_owned(),
+        }),
+        Err(error) if error.is_forbidden() => Err(NotReady::Forbidden {
+            what: format!("list {plural} {place}"),
+            message: error_message(&error),
+        }),
         Err(error) => Err(error.into()),
     }
 }

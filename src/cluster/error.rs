@@ -64,13 +64,19 @@ impl ClusterError {
 }
 
 /// Runs a call with a timeout and says what it was for.
+///
+/// # Errors
+/// The call's own, or that no answer came in time.
 pub async fn call<T>(
     what: impl Into<String>,
     future: impl Future<Output = Result<T, kube::Error>>,
 ) -> Result<T, ClusterError> {
     match tokio::time::timeout(CALL_TIMEOUT, future).await {
         Ok(Ok(value)) => Ok(value),
-        Ok(Err(source)) => Err(ClusterError::Api { what: what.into(), source: Box::new(source) }),
+        Ok(Err(source)) => Err(ClusterError::Api {
+            what: what.into(),
+            source: Box::new(source),
+        }),
         Err(_) => Err(ClusterError::Timeout { what: what.into() }),
     }
 }
@@ -79,7 +85,11 @@ pub async fn call<T>(
 pub(super) fn summary(error: &kube::Error) -> String {
     if let kube::Error::Api(status) = error {
         let message = status.message.trim();
-        return if message.is_empty() { format!("HTTP {}", status.code) } else { message.to_owned() };
+        return if message.is_empty() {
+            format!("HTTP {}", status.code)
+        } else {
+            message.to_owned()
+        };
     }
     let mut text = error.to_string();
     let mut source = std::error::Error::source(error);

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use futures::AsyncBufReadExt;
+use futures::{AsyncBufRead, AsyncBufReadExt};
 use jiff::Timestamp;
 use kube::api::LogParams;
 use kube::{Api, Client};
@@ -119,8 +119,14 @@ async fn read_stream(client: &Client, request: &LogRequest, role: LogRole) -> Re
         tail_lines: request.finished_at.is_none().then_some(RUNNING_TAIL_LINES),
         ..LogParams::default()
     };
-    let stream = pods.log_stream(&request.pod, &params).await.map_err(refused)?;
-    let window = LogWindow { started_at: request.started_at, finished_at: request.finished_at };
+    let stream = pods
+        .log_stream(&request.pod, &params)
+        .await
+        .map_err(|error| refused(&error))?;
+    let window = LogWindow {
+        started_at: request.started_at,
+        finished_at: request.finished_at,
+    };
     let mut collector = LogCollector::new(window, LogLimits::default());
     let mut stream = std::pin::pin!(stream);
     let mut read: u64 = 0;
@@ -151,13 +157,15 @@ async fn read_stream(client: &Client, request: &LogRequest, role: LogRole) -> Re
 }
 
 /// The answers of API server and kubelet to a log request (semantics §3.3).
-fn refused(error: kube::Error) -> LogError {
-    let kube::Error::Api(status) = &error else { return LogError::Failed(summary(&error)) };
+fn refused(error: &kube::Error) -> LogError {
+    let kube::Error::Api(status) = error else {
+        return LogError::Failed(summary(error));
+    };
     match status.code {
         404 => LogError::Gone,
         403 => LogError::Forbidden,
         // `previous terminated container … not found`, `… is waiting to start`: not there, and no failure.
-        400 => LogError::Removed(summary(&error)),
-        _ => LogError::Failed(summary(&error)),
+        400 => LogError::Removed(summary(error)),
+        _ => LogError::Failed(summary(error)),
     }
 }

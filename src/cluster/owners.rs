@@ -7,14 +7,18 @@ use kube::{Api, Client, Resource};
 
 use super::{ClusterError, call};
 use crate::api::v1alpha1::{ControllerReference, InitDiagnosisSpec, WorkloadReference};
-use crate::pod::identity::{Identity, group_of};
 use crate::plan::{WorkloadEnd, WorkloadFacts};
+use crate::pod::identity::{Identity, group_of};
 
 /// The CronJob that made a Job, if one did.
 ///
 /// # Errors
 /// When the Job could not be read; a Job that is gone has no owner.
-pub async fn job_owner(client: &Client, namespace: &str, job: &str) -> Result<Option<WorkloadReference>, ClusterError> {
+pub async fn job_owner(
+    client: &Client,
+    namespace: &str,
+    job: &str,
+) -> Result<Option<WorkloadReference>, ClusterError> {
     let jobs: Api<Job> = Api::namespaced(client.clone(), namespace);
     let metadata = call(format!("get job {namespace}/{job}"), jobs.get_metadata_opt(job)).await?;
     let owner = metadata.as_ref().and_then(|job| controller_of(&job.metadata));
@@ -50,12 +54,19 @@ pub async fn workload_facts(
         ("apps", "DaemonSet") => daemon_set(client, &controller, &mut facts).await,
         ("batch", "Job") => job(client, &controller, &mut facts).await,
         (group, kind) => {
-            facts.unchecked.push(format!("how many Pods {kind}.{group} wants: a kind that initwatch does not know"));
+            facts.unchecked.push(format!(
+                "how many Pods {kind}.{group} wants: a kind that initwatch does not know"
+            ));
             Ok(())
         }
     };
     if let Err(error) = answer {
-        facts.unchecked.push(format!("{} {}: {}", controller.kind.to_lowercase(), controller.name, error.brief()));
+        facts.unchecked.push(format!(
+            "{} {}: {}",
+            controller.kind.to_lowercase(),
+            controller.name,
+            error.brief()
+        ));
         // It may well be there: only a clear "not found" proves that it is gone.
         facts.end = WorkloadEnd::Lives;
         // What was known of it stays true.
@@ -74,12 +85,18 @@ where
         + serde::de::DeserializeOwned,
 {
     let api: Api<K> = Api::namespaced(client.clone(), namespace);
-    call(format!("get {} {namespace}/{name}", K::kind(&()).to_lowercase()), api.get_opt(name)).await
+    call(
+        format!("get {} {namespace}/{name}", K::kind(&()).to_lowercase()),
+        api.get_opt(name),
+    )
+    .await
 }
 
 /// Only if it is the very object: one of the same name that came later says nothing about these Pods.
 fn same<K: Resource>(object: Option<K>, uid: &str) -> Option<K> {
-    object.filter(|object| object.meta().uid.as_deref() == Some(uid) && object.meta().deletion_timestamp.is_none())
+    object.filter(|object| {
+        object.meta().uid.as_deref() == Some(uid) && object.meta().deletion_timestamp.is_none()
+    })
 }
 
 async fn replica_set(
@@ -103,24 +120,43 @@ async fn replica_set(
         _ => {}
     }
     let set = same(set, &controller.uid);
-    let wanted = set.as_ref().and_then(|set| set.spec.as_ref()?.replicas).unwrap_or(0);
-    let status = set.as_ref().and_then(|set| set.status.clone()).unwrap_or_default();
+    let wanted = set
+        .as_ref()
+        .and_then(|set| set.spec.as_ref()?.replicas)
+        .unwrap_or(0);
+    let status = set
+        .as_ref()
+        .and_then(|set| set.status.clone())
+        .unwrap_or_default();
     facts.desired = Some(wanted).filter(|wanted| *wanted > 0);
     facts.active = Some(status.replicas);
     facts.ready = Some(status.ready_replicas.unwrap_or(0));
-    facts.end = if wanted > 0 { WorkloadEnd::Lives } else { WorkloadEnd::WantsNone };
+    facts.end = if wanted > 0 {
+        WorkloadEnd::Lives
+    } else {
+        WorkloadEnd::WantsNone
+    };
 
     if facts.workload.kind == "Deployment" && facts.workload.group == "apps" {
         let deployment: Option<Deployment> = get(client, &facts.namespace, &facts.workload.name).await?;
-        if let Some(deployment) = deployment.filter(|deployment| deployment.metadata.deletion_timestamp.is_none()) {
-            let replicas = deployment.spec.as_ref().and_then(|spec| spec.replicas).unwrap_or(1);
+        if let Some(deployment) =
+            deployment.filter(|deployment| deployment.metadata.deletion_timestamp.is_none())
+        {
+            let replicas = deployment
+                .spec
+                .as_ref()
+                .and_then(|spec| spec.replicas)
+                .unwrap_or(1);
             if wanted == 0 && replicas > 0 {
                 facts.end = WorkloadEnd::Superseded;
             }
             if wanted > 0 {
                 facts.desired = Some(replicas);
             }
-            let ready = deployment.status.and_then(|status| status.ready_replicas).unwrap_or(0);
+            let ready = deployment
+                .status
+                .and_then(|status| status.ready_replicas)
+                .unwrap_or(0);
             facts.others_serve = Some((ready - facts.ready.unwrap_or(0)).max(0));
         }
     }
@@ -133,7 +169,9 @@ async fn stateful_set(
     facts: &mut WorkloadFacts,
 ) -> Result<(), ClusterError> {
     let set: Option<StatefulSet> = get(client, &facts.namespace, &controller.name).await?;
-    let Some(set) = same(set, &controller.uid) else { return Ok(()) };
+    let Some(set) = same(set, &controller.uid) else {
+        return Ok(());
+    };
     let wanted = set.spec.as_ref().and_then(|spec| spec.replicas).unwrap_or(1);
     let status = set.status.unwrap_or_default();
     let is_ours = |revision: &Option<String>| match (revision, &facts.revision) {
@@ -149,7 +187,9 @@ async fn stateful_set(
     facts.desired = Some(wanted);
     facts.active = Some(status.replicas);
     // The count is over all revisions: it speaks for this one only when every Pod is ready.
-    facts.ready = status.ready_replicas.filter(|ready| *ready == wanted && is_ours(&status.update_revision));
+    facts.ready = status
+        .ready_replicas
+        .filter(|ready| *ready == wanted && is_ours(&status.update_revision));
     Ok(())
 }
 
@@ -159,13 +199,18 @@ async fn daemon_set(
     facts: &mut WorkloadFacts,
 ) -> Result<(), ClusterError> {
     let set: Option<DaemonSet> = get(client, &facts.namespace, &controller.name).await?;
-    let Some(set) = same(set, &controller.uid) else { return Ok(()) };
+    let Some(set) = same(set, &controller.uid) else {
+        return Ok(());
+    };
     let status = set.status.unwrap_or_default();
     facts.desired = Some(status.desired_number_scheduled);
     facts.active = Some(status.current_number_scheduled);
     facts.ready = Some(status.number_ready).filter(|ready| *ready == status.desired_number_scheduled);
-    facts.end =
-        if status.desired_number_scheduled > 0 { WorkloadEnd::Lives } else { WorkloadEnd::WantsNone };
+    facts.end = if status.desired_number_scheduled > 0 {
+        WorkloadEnd::Lives
+    } else {
+        WorkloadEnd::WantsNone
+    };
     Ok(())
 }
 
@@ -175,16 +220,21 @@ async fn job(
     facts: &mut WorkloadFacts,
 ) -> Result<(), ClusterError> {
     let job: Option<Job> = get(client, &facts.namespace, &controller.name).await?;
-    if let Some(owner) = job.as_ref().and_then(|job| controller_of(&job.metadata)) {
-        if owner.kind == "CronJob" {
-            facts.workload = reference(owner);
-            facts.workload_api_version.clone_from(&owner.api_version);
-        }
+    let owner = job.as_ref().and_then(|job| controller_of(&job.metadata));
+    if let Some(owner) = owner.filter(|owner| owner.kind == "CronJob") {
+        facts.workload = reference(owner);
+        facts.workload_api_version.clone_from(&owner.api_version);
     }
-    let Some(job) = same(job, &controller.uid) else { return Ok(()) };
+    let Some(job) = same(job, &controller.uid) else {
+        return Ok(());
+    };
     let status = job.status.unwrap_or_default();
     let has = |type_: &str| {
-        status.conditions.iter().flatten().any(|condition| condition.type_ == type_ && condition.status == "True")
+        status
+            .conditions
+            .iter()
+            .flatten()
+            .any(|condition| condition.type_ == type_ && condition.status == "True")
     };
     facts.desired = job.spec.as_ref().and_then(|spec| spec.parallelism).or(Some(1));
     facts.active = Some(status.active.unwrap_or(0));
@@ -199,7 +249,11 @@ async fn job(
 }
 
 fn controller_of(metadata: &ObjectMeta) -> Option<&OwnerReference> {
-    metadata.owner_references.as_ref()?.iter().find(|owner| owner.controller == Some(true))
+    metadata
+        .owner_references
+        .as_ref()?
+        .iter()
+        .find(|owner| owner.controller == Some(true))
 }
 
 fn reference(owner: &OwnerReference) -> WorkloadReference {

@@ -16,7 +16,7 @@ use crate::api;
 use crate::api::v1alpha1::AttemptSource;
 use crate::cluster::logs::{self, LogError, LogRequest};
 use crate::diagnose::log::{CollectedLog, Masker, excerpt, telling_score};
-use crate::diagnose::{cut, secret_literals};
+use crate::diagnose::secret_literals;
 use crate::plan::{CapturedAttempt, CapturedText};
 use crate::pod::PodView;
 use crate::pod::attempt::{EndedAttempt, LogRole, RunningAttempt, failed_attempts};
@@ -67,7 +67,13 @@ impl Captures {
     /// No captures.
     pub fn new(client: Client, masker: Arc<Masker>, triggers: Triggers) -> Self {
         let state = Arc::new(Mutex::new(State::default()));
-        Self { client, masker, triggers, reads: Arc::new(Semaphore::new(READS)), state }
+        Self {
+            client,
+            masker,
+            triggers,
+            reads: Arc::new(Semaphore::new(READS)),
+            state,
+        }
     }
 
     /// Begins the capture of every ended attempt of a Pod that was not begun before. Returns at once.
@@ -88,8 +94,8 @@ impl Captures {
             };
             let (captures, pod, key) = (self.clone(), pod.clone(), key.clone());
             tokio::spawn(async move {
-                let captured = captures.capture(&pod, attempt, limit).await;
-                captures.bring_home(pod.uid(), captured);
+                let brought = captures.capture(&pod, attempt, limit).await;
+                captures.bring_home(pod.uid(), brought);
                 captures.triggers.look(key);
             });
         }
@@ -97,12 +103,21 @@ impl Captures {
 
     /// Attempts that an earlier process has written down: they are not read again.
     pub fn are_written(&self, pod_uid: &str, container_ids: impl IntoIterator<Item = String>) {
-        self.lock().pods.entry(pod_uid.to_owned()).or_default().begun.extend(container_ids);
+        self.lock()
+            .pods
+            .entry(pod_uid.to_owned())
+            .or_default()
+            .begun
+            .extend(container_ids);
     }
 
     /// What is held for a Pod.
     pub fn held(&self, pod_uid: &str) -> Vec<CapturedAttempt> {
-        self.lock().pods.get(pod_uid).map(|pod| pod.home.clone()).unwrap_or_default()
+        self.lock()
+            .pods
+            .get(pod_uid)
+            .map(|pod| pod.home.clone())
+            .unwrap_or_default()
     }
 
     /// Since when a capture for a Pod is under way.
@@ -113,9 +128,12 @@ impl Captures {
     /// These attempts are written: their text is let go.
     pub fn written(&self, pod_uid: &str, container_ids: &[String]) {
         let mut state = self.lock();
-        let Some(pod) = state.pods.get_mut(pod_uid) else { return };
+        let Some(pod) = state.pods.get_mut(pod_uid) else {
+            return;
+        };
         let before = pod.home.len();
-        pod.home.retain(|attempt| !container_ids.contains(&attempt.container_id));
+        pod.home
+            .retain(|attempt| !container_ids.contains(&attempt.container_id));
         let let_go = before - pod.home.len();
         state.held = state.held.saturating_sub(let_go);
     }
@@ -129,8 +147,17 @@ impl Captures {
     }
 
     /// Looks at the output of a container that runs, at most once a minute.
-    pub async fn look_at_running(&self, pod: &PodView, attempt: &RunningAttempt, now: Timestamp) -> CapturedAttempt {
-        let known = self.lock().pods.get(pod.uid()).and_then(|captures| captures.running.clone());
+    pub async fn look_at_running(
+        &self,
+        pod: &PodView,
+        attempt: &RunningAttempt,
+        now: Timestamp,
+    ) -> CapturedAttempt {
+        let known = self
+            .lock()
+            .pods
+            .get(pod.uid())
+            .and_then(|captures| captures.running.clone());
         if let Some((at, captured)) = known
             && captured.container_id == attempt.container_id
             && now.duration_since(at) < RUNNING_FRESH
@@ -145,7 +172,9 @@ impl Captures {
             started_at: attempt.started_at,
             finished_at: None,
         };
-        let permit = self.permit(pod.spec.node_name.as_deref().unwrap_or_default()).await;
+        let permit = self
+            .permit(pod.spec.node_name.as_deref().unwrap_or_default())
+            .await;
         let log = logs::read_running(&self.client, &request).await;
         drop(permit);
         let text = self.text(pod, log.as_ref(), AttemptSource::Current, None);
@@ -163,12 +192,7 @@ impl Captures {
         captured
     }
 
-    async fn capture(
-        &self,
-        pod: &PodView,
-        attempt: EndedAttempt,
-        limit: Arc<Semaphore>,
-    ) -> CapturedAttempt {
+    async fn capture(&self, pod: &PodView, attempt: EndedAttempt, limit: Arc<Semaphore>) -> CapturedAttempt {
         let request = LogRequest {
             namespace: pod.namespace().to_owned(),
             pod: pod.name().to_owned(),
@@ -195,7 +219,9 @@ impl Captures {
         let text = self.text(pod, log.as_ref(), source, attempt.message.as_deref());
         let mut end = attempt;
         let literals = secret_literals(pod);
-        end.message = end.message.map(|message| self.masker.mask(&message, &literals).text.into_owned());
+        end.message = end
+            .message
+            .map(|message| self.masker.mask(&message, &literals).text.into_owned());
         CapturedAttempt {
             container: end.container.clone(),
             number: end.number,
@@ -216,19 +242,32 @@ impl Captures {
         message: Option<&str>,
     ) -> Result<CapturedText, String> {
         if pod.annotation(api::ANNOTATION_KEEP_LOGS) == Some("never") {
-            return Err(format!("not kept: annotation {} is \"never\"", api::ANNOTATION_KEEP_LOGS));
+            return Err(format!(
+                "not kept: annotation {} is \"never\"",
+                api::ANNOTATION_KEEP_LOGS
+            ));
         }
         let literals = secret_literals(pod);
         match (log, message) {
             (Ok(log), _) => {
                 let text = log.text();
                 let masked = self.masker.mask(&text, &literals);
-                Ok(captured_text(masked.text.into_owned(), masked.count, Some(log), source))
+                Ok(captured_text(
+                    masked.text.into_owned(),
+                    masked.count,
+                    Some(log),
+                    source,
+                ))
             }
             (Err(_), Some(message)) => {
                 let masked = self.masker.mask(message, &literals);
                 let (text, count) = (masked.text.into_owned(), masked.count);
-                Ok(captured_text(text, count, None, AttemptSource::TerminationMessage))
+                Ok(captured_text(
+                    text,
+                    count,
+                    None,
+                    AttemptSource::TerminationMessage,
+                ))
             }
             (Err(error), None) => Err(error.to_string()),
         }
@@ -246,7 +285,10 @@ impl Captures {
             captured
         } else {
             // The API server takes nothing more: what is known of the attempt is kept, its text is not.
-            CapturedAttempt { text: Err("not kept: too many logs wait to be written".to_owned()), ..captured }
+            CapturedAttempt {
+                text: Err("not kept: too many logs wait to be written".to_owned()),
+                ..captured
+            }
         };
         pod.home.push(captured);
         state.held += 1;
@@ -268,17 +310,24 @@ impl State {
         if self.nodes.len() > 20_000 {
             self.nodes.clear();
         }
-        self.nodes.entry(node.to_owned()).or_insert_with(|| Arc::new(Semaphore::new(READS_PER_NODE))).clone()
+        self.nodes
+            .entry(node.to_owned())
+            .or_insert_with(|| Arc::new(Semaphore::new(READS_PER_NODE)))
+            .clone()
     }
 }
 
-fn captured_text(text: String, masked: usize, log: Option<&CollectedLog>, source: AttemptSource) -> CapturedText {
+fn captured_text(
+    text: String,
+    masked: usize,
+    log: Option<&CollectedLog>,
+    source: AttemptSource,
+) -> CapturedText {
     let lifted = excerpt(&text, 1024);
     CapturedText {
         excerpt: lifted.text,
         telling: i32::try_from(telling_score(&text)).unwrap_or(i32::MAX),
-        decisive_line: lifted.decisive_line.map(|line| cut(&line, 400)),
-        last_line: lifted.last_line.map(|line| cut(&line, 400)),
+
         bytes: log.map_or(text.len() as u64, |log| log.bytes_seen),
         truncated: log.is_some_and(|log| log.truncated),
         partial: log.is_some_and(|log| log.partial),
@@ -289,5 +338,6 @@ fn captured_text(text: String, masked: usize, log: Option<&CollectedLog>, source
 }
 
 fn image_of(pod: &PodView, container: &str) -> Option<String> {
-    pod.init_container(container).and_then(|container| container.image.clone())
+    pod.init_container(container)
+        .and_then(|container| container.image.clone())
 }

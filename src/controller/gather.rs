@@ -10,12 +10,12 @@ use kube::Api;
 use super::Context;
 use super::track::Left;
 use crate::api;
-use crate::api::v1alpha1::{InitDiagnosisStatus, InitDiagnosisSpec};
+use crate::api::v1alpha1::{InitDiagnosisSpec, InitDiagnosisStatus};
 use crate::cluster::{call, services};
-use crate::diagnose::facts::{LogFacts, PodFacts, ServiceLookups};
+use crate::diagnose::facts::{LogFacts, Lookup, PodFacts, ServiceFacts, ServiceLookups, ServiceName};
 use crate::diagnose::targets::Needs;
 use crate::diagnose::verdict::Assessment;
-use crate::diagnose::{assess, needs};
+use crate::diagnose::{assess, cut, log, needs};
 use crate::plan::{CapturedAttempt, Departure, Fate, PodObservation};
 use crate::pod::PodView;
 use crate::pod::attempt::running_attempt;
@@ -25,6 +25,8 @@ use crate::pod::status::kubectl_status;
 
 /// Calls that one reconcile makes at once.
 const PARALLEL: usize = 8;
+/// Bytes of an excerpt.
+const MAX_EXCERPT: usize = 1024;
 /// Running containers whose output one reconcile looks at: the others of the workload hang alike.
 const MAX_RUNNING_LOOKS: usize = 3;
 
@@ -82,15 +84,20 @@ fn stored_since(
     uid: &str,
     container: Option<&str>,
 ) -> Option<Timestamp> {
-    let entry = stored?.affected.iter().find(|entry| entry.uid == uid && entry.left_at.is_none())?;
+    let entry = stored?
+        .affected
+        .iter()
+        .find(|entry| entry.uid == uid && entry.left_at.is_none())?;
     (entry.init_container.as_deref() == container).then_some(())?;
     entry.stuck_since.as_ref().map(|since| since.0)
 }
 
 /// The threshold of a Pod: its own annotation, else the setting. A value that makes no sense is as good as none.
 fn stuck_after(pod: &PodView, default: SignedDuration) -> SignedDuration {
-    let own = pod.annotation(api::ANNOTATION_STUCK_AFTER).and_then(|text| text.parse::<SignedDuration>().ok());
-    own.filter(|own| own.is_positive()).unwrap_or(default)
+    let own = pod
+        .annotation(api::ANNOTATION_STUCK_AFTER)
+        .and_then(|text| text.parse::<SignedDuration>().ok());
+    own.filter(SignedDuration::is_positive).unwrap_or(default)
 }
 
 /// Whether a Pod fails as far as it can be told without asking anybody.
@@ -99,45 +106,48 @@ pub(super) fn looks_bad(context: &Context, candidate: &Candidate, now: Timestamp
 }
 
 /// Observes the Pods: looks up what they wait for and what they print, and assesses them.
-pub(super) async fn observe(context: &Context, candidates: Vec<Candidate>, now: Timestamp) -> Vec<PodObservation> {
+pub(super) async fn observe(
+    context: &Context,
+    candidates: Vec<Candidate>,
+    stored: Option<&InitDiagnosisStatus>,
+    now: Timestamp,
+) -> Vec<PodObservation> {
     let bad: Vec<bool> = candidates
         .iter()
         .map(|candidate| looks_bad(context, candidate, now).verdict().is_some())
         .collect();
-    let failing = || candidates.iter().zip(&bad).filter(|(_, bad)| **bad).map(|(candidate, _)| candidate);
+    let failing = || {
+        candidates
+            .iter()
+            .zip(&bad)
+            .filter(|(_, bad)| **bad)
+            .map(|(candidate, _)| candidate)
+    };
 
     // Replicas wait for the same: each Service is looked up once.
-    let mut names: Vec<_> = failing().flat_map(|candidate| candidate.needs.services.clone()).collect();
+    let mut names: Vec<_> = failing()
+        .flat_map(|candidate| candidate.needs.services.clone())
+        .collect();
     names.sort();
     names.dedup();
-    let lookups: ServiceLookups = futures::stream::iter(names)
-        .map(|name| async move {
-            let answer = services::look_up(&context.client, &name).await;
-            (name, answer)
-        })
-        .buffer_unordered(PARALLEL)
-        .collect()
-        .await;
+    let questions = names.into_iter().map(|name| look_up(context, name)).collect();
+    let lookups: ServiceLookups = in_parallel(questions).await.into_iter().collect();
 
-    let running: BTreeMap<String, CapturedAttempt> = futures::stream::iter(failing().take(MAX_RUNNING_LOOKS))
-        .map(|candidate| async move {
-            let step = candidate.progress.step()?;
-            let statuses = &candidate.pod.status.init_container_statuses;
-            let attempt = statuses.iter().find(|status| status.name == step.container).and_then(running_attempt)?;
-            let looked = context.captures.look_at_running(&candidate.pod, &attempt, now).await;
-            Some((candidate.pod.uid().to_owned(), looked))
-        })
-        .buffer_unordered(PARALLEL)
-        .filter_map(std::future::ready)
-        .collect()
-        .await;
+    let looks = failing()
+        .take(MAX_RUNNING_LOOKS)
+        .map(|candidate| look(context, candidate, now))
+        .collect();
+    let running: BTreeMap<String, CapturedAttempt> = in_parallel(looks).await.into_iter().flatten().collect();
 
     candidates
         .into_iter()
         .map(|candidate| {
             let attempts = context.captures.held(candidate.pod.uid());
             let running = running.get(candidate.pod.uid()).cloned();
-            let logs: Vec<_> = attempts.iter().chain(&running).filter_map(log_facts).collect();
+            // What an earlier attempt said stays known when its text has been written and let go.
+            let written = stored_logs(stored, candidate.pod.uid());
+            let fresh = attempts.iter().chain(&running).filter_map(captured_log);
+            let logs: Vec<_> = written.chain(fresh).collect();
             let assessment = candidate.assess(context, &logs, &lookups, now);
             let pod = &candidate.pod;
             PodObservation {
@@ -157,41 +167,102 @@ pub(super) async fn observe(context: &Context, candidates: Vec<Candidate>, now: 
         .collect()
 }
 
-fn log_facts(captured: &CapturedAttempt) -> Option<LogFacts> {
+async fn look_up(context: &Context, name: ServiceName) -> (ServiceName, Lookup<ServiceFacts>) {
+    let answer = services::look_up(&context.client, &name).await;
+    (name, answer)
+}
+
+/// What the container that runs in a Pod has printed so far, by the Pod's UID.
+async fn look(context: &Context, candidate: &Candidate, now: Timestamp) -> Option<(String, CapturedAttempt)> {
+    let step = candidate.progress.step()?;
+    let statuses = &candidate.pod.status.init_container_statuses;
+    let attempt = statuses
+        .iter()
+        .find(|status| status.name == step.container)
+        .and_then(running_attempt)?;
+    let looked = context
+        .captures
+        .look_at_running(&candidate.pod, &attempt, now)
+        .await;
+    Some((candidate.pod.uid().to_owned(), looked))
+}
+
+/// Runs calls a few at a time.
+async fn in_parallel<F: Future>(calls: Vec<F>) -> Vec<F::Output> {
+    futures::stream::iter(calls)
+        .buffer_unordered(PARALLEL)
+        .collect()
+        .await
+}
+
+fn stored_logs<'a>(
+    stored: Option<&'a InitDiagnosisStatus>,
+    uid: &str,
+) -> impl Iterator<Item = LogFacts> + use<'a> {
+    let entry = stored.and_then(|stored| stored.affected.iter().find(|entry| entry.uid == uid));
+    let attempts = entry.into_iter().flat_map(|entry| &entry.attempts);
+    // What a running attempt printed is looked at anew.
+    attempts
+        .filter(|attempt| attempt.exit_code.is_some())
+        .filter_map(|attempt| {
+            Some(log_facts(
+                &attempt.init_container,
+                attempt.number,
+                attempt.excerpt.as_deref()?,
+            ))
+        })
+}
+
+fn captured_log(captured: &CapturedAttempt) -> Option<LogFacts> {
     let text = captured.text.as_ref().ok()?;
-    Some(LogFacts {
-        container: captured.container.clone(),
-        number: captured.number,
-        decisive_line: text.decisive_line.clone(),
-        last_line: text.last_line.clone(),
-    })
+    Some(log_facts(&captured.container, captured.number, &text.excerpt))
+}
+
+/// The telling lines are taken from the excerpt in both cases, so that a summary reads the same before and
+/// after the log is written.
+fn log_facts(container: &str, number: i32, excerpt: &str) -> LogFacts {
+    let lines = log::excerpt(excerpt, MAX_EXCERPT);
+    LogFacts {
+        container: container.to_owned(),
+        number,
+        decisive_line: lines.decisive_line.map(|line| cut(&line, 400)),
+        last_line: lines.last_line.map(|line| cut(&line, 400)),
+    }
 }
 
 /// What became of Pods that are no longer in sight: "left the selection" is deleted or recovered, a GET tells.
 pub(super) async fn departures(context: &Context, key: &DiagnosisKey, left: &[Left]) -> Vec<Departure> {
     let pods: Api<PodView> = Api::namespaced(context.client.clone(), &key.namespace);
-    let pods = &pods;
-    futures::stream::iter(left.to_vec())
-        .map(|left| async move {
-            let pod = call(format!("get pod {}/{}", key.namespace, left.name), pods.get_opt(&left.name)).await;
-            let fate = match pod {
-                Ok(Some(pod)) if pod.uid() == left.uid => match InitProgress::of(&pod) {
-                    InitProgress::Done | InitProgress::None => Fate::PassedInit,
-                    // Still in init, only out of sight: it will be seen again.
-                    _ => return None,
-                },
-                Ok(_) => Fate::Gone,
-                Err(error) => {
-                    tracing::debug!(%error, "what became of a Pod is not known");
-                    return None;
-                }
-            };
-            Some(Departure { uid: left.uid, fate, at: left.at })
-        })
-        .buffer_unordered(PARALLEL)
-        .filter_map(std::future::ready)
-        .collect()
-        .await
+    let questions = left
+        .iter()
+        .map(|left| departure(&pods, &key.namespace, left))
+        .collect();
+    in_parallel(questions).await.into_iter().flatten().collect()
+}
+
+async fn departure(pods: &Api<PodView>, namespace: &str, left: &Left) -> Option<Departure> {
+    let pod = call(
+        format!("get pod {namespace}/{}", left.name),
+        pods.get_opt(&left.name),
+    )
+    .await;
+    let fate = match pod {
+        Ok(Some(pod)) if pod.uid() == left.uid => match InitProgress::of(&pod) {
+            InitProgress::Done | InitProgress::None => Fate::PassedInit,
+            // Still in init, only out of sight: it will be seen again.
+            _ => return None,
+        },
+        Ok(_) => Fate::Gone,
+        Err(error) => {
+            tracing::debug!(%error, "what became of a Pod is not known");
+            return None;
+        }
+    };
+    Some(Departure {
+        uid: left.uid.clone(),
+        fate,
+        at: left.at,
+    })
 }
 
 /// The identity of a diagnosis that has no Pod in sight, from what is stored.
@@ -207,7 +278,9 @@ pub(super) fn stored_identity(key: &DiagnosisKey, spec: &InitDiagnosisSpec) -> I
 /// Whether Pods are made by a template's name alone (`generateName`), and its prefix: such bare Pods are
 /// bounded, since each is a diagnosis of its own.
 pub(super) fn generated_prefix(pod: &PodView) -> Option<String> {
-    let bare = pod.controller().is_none_or(|owner| owner.kind == "Node" && group_of(&owner.api_version).is_empty());
+    let bare = pod
+        .controller()
+        .is_none_or(|owner| owner.kind == "Node" && group_of(&owner.api_version).is_empty());
     let prefix = pod.metadata.generate_name.as_deref().filter(|_| bare)?;
     Some(format!("pod.{prefix}"))
 }

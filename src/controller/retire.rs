@@ -22,13 +22,15 @@ pub(super) async fn run(context: Arc<Context>) {
         ticks.tick().await;
         let now = Timestamp::now();
         let known = context.tracker().all_known();
-        let expired =
-            known.into_iter().filter(|(_, known)| known.closed && known.expires_at.is_some_and(|at| at <= now));
+        let expired = known
+            .into_iter()
+            .filter(|(_, known)| known.closed && known.expires_at.is_some_and(|at| at <= now));
         for (key, _) in expired {
             let diagnoses: Api<InitDiagnosis> = Api::namespaced(context.client.clone(), &key.namespace);
+            let params = DeleteParams::background();
             let deleted = call(
                 format!("delete initdiagnosis {key}"),
-                diagnoses.delete(&key.name, &DeleteParams::background()),
+                diagnoses.delete(&key.name, &params),
             );
             match deleted.await {
                 Ok(_) => tracing::info!(diagnosis = %key, "expired"),

@@ -44,7 +44,10 @@ pub async fn run(settings: Settings) -> Result<(), ControllerError> {
         let listener = tokio::net::TcpListener::bind(address)
             .await
             .map_err(|source| ControllerError::Listen { address, source })?;
-        parts.spawn(named("the server for probes", health::serve(listener, health.clone())));
+        parts.spawn(named(
+            "the server for probes",
+            health::serve(listener, health.clone()),
+        ));
     }
     tracing::info!(version = env!("CARGO_PKG_VERSION"), server, "initwatch starts");
     tokio::select! {
@@ -81,9 +84,15 @@ pub async fn run(settings: Settings) -> Result<(), ControllerError> {
         _ = stop.changed() => return Ok(()),
     }
     for (scope, writer) in writers {
-        parts.spawn(named("the watch on Pods", pod_watch::run(context.clone(), scope, writer)));
+        parts.spawn(named(
+            "the watch on Pods",
+            pod_watch::run(context.clone(), scope, writer),
+        ));
     }
-    parts.spawn(named("the removal of expired diagnoses", retire::run(context.clone())));
+    parts.spawn(named(
+        "the removal of expired diagnoses",
+        retire::run(context.clone()),
+    ));
 
     let ready = async {
         for (_, store) in &context.stores {
@@ -101,14 +110,21 @@ pub async fn run(settings: Settings) -> Result<(), ControllerError> {
     tracing::info!(pods, "watching; Pods in init");
     // What is open is looked at once, also where nothing happens any more: it may have ended meanwhile.
     let open = context.tracker().all_known();
-    open.into_iter().filter(|(_, known)| !known.closed).for_each(|(key, _)| triggers.look(key));
+    open.into_iter()
+        .filter(|(_, known)| !known.closed)
+        .for_each(|(key, _)| triggers.look(key));
 
     let (stop_work, mut work_stops) = watch::channel(false);
     let work = {
         let context = context.clone();
         move |key: DiagnosisKey| reconcile::reconcile(context.clone(), key)
     };
-    let queue = queue::run(triggers, concurrency, async move { drop(work_stops.changed().await) }, work);
+    let queue = queue::run(
+        triggers,
+        concurrency,
+        async move { drop(work_stops.changed().await) },
+        work,
+    );
     let mut queue = std::pin::pin!(queue);
     tokio::select! {
         () = &mut queue => Err(ControllerError::PartEnded("the work queue")),
@@ -152,8 +168,11 @@ async fn until_ready(client: &Client, settings: &Settings, server: &str) {
 /// Learns which diagnoses exist: the memory of a process that has just started.
 async fn load(context: &Context) {
     let namespaces = &context.settings.namespaces;
-    let scopes: Vec<Option<&str>> =
-        if namespaces.is_empty() { vec![None] } else { namespaces.iter().map(|name| Some(name.as_str())).collect() };
+    let scopes: Vec<Option<&str>> = if namespaces.is_empty() {
+        vec![None]
+    } else {
+        namespaces.iter().map(|name| Some(name.as_str())).collect()
+    };
     let mut pause = Duration::from_secs(1);
     loop {
         let mut result = Ok(());
@@ -189,7 +208,8 @@ async fn load_scope(context: &Context, scope: Option<&str>) -> Result<(), Cluste
         .try_for_each(|page| {
             let mut tracker = context.tracker();
             for diagnosis in page {
-                let (Some(namespace), Some(name)) = (diagnosis.metadata.namespace, diagnosis.metadata.name) else {
+                let (Some(namespace), Some(name)) = (diagnosis.metadata.namespace, diagnosis.metadata.name)
+                else {
                     continue;
                 };
                 let known = reconcile::known(&diagnosis.status.unwrap_or_default(), false);

@@ -100,7 +100,9 @@ impl Tracker {
 
     /// A watch has named all Pods of its scope: those that it did not name have left. Returns what to look at.
     pub fn relist_ends(&mut self, scope: &Scope, now: Timestamp) -> Vec<DiagnosisKey> {
-        let Some(named) = self.relists.remove(scope) else { return Vec::new() };
+        let Some(named) = self.relists.remove(scope) else {
+            return Vec::new();
+        };
         let in_scope = |tracked: &Tracked| scope.as_ref().is_none_or(|scope| *scope == tracked.key.namespace);
         let gone: Vec<_> = self
             .pods
@@ -117,7 +119,9 @@ impl Tracker {
         if let Some(named) = self.relists.get_mut(scope) {
             named.insert(uid.clone());
         }
-        let job = pod.controller().filter(|owner| owner.kind == "Job" && owner.api_version.starts_with("batch/"));
+        let job = pod
+            .controller()
+            .filter(|owner| owner.kind == "Job" && owner.api_version.starts_with("batch/"));
         let owner = match job {
             None => None,
             Some(job) => match self.job_owners.get(&job.uid) {
@@ -134,8 +138,18 @@ impl Tracker {
         };
         let key = Identity::of(pod, owner).key;
         let reference = ObjectRef::new(pod.name()).within(pod.namespace());
-        self.by_key.entry(key.clone()).or_default().pods.insert(uid.clone(), reference.clone());
-        self.pods.insert(uid, Tracked { key: key.clone(), reference });
+        self.by_key
+            .entry(key.clone())
+            .or_default()
+            .pods
+            .insert(uid.clone(), reference.clone());
+        self.pods.insert(
+            uid,
+            Tracked {
+                key: key.clone(),
+                reference,
+            },
+        );
         Answer::Look(key)
     }
 
@@ -155,7 +169,11 @@ impl Tracker {
             return self.known.contains_key(&key).then_some(key);
         }
         if open && members.left.len() < MAX_DEPARTURES {
-            members.left.push(Left { name: reference.name, uid: uid.to_owned(), at: now });
+            members.left.push(Left {
+                name: reference.name,
+                uid: uid.to_owned(),
+                at: now,
+            });
         }
         Some(key)
     }
@@ -178,17 +196,25 @@ impl Tracker {
 
     /// The Pods of a diagnosis that are in init.
     pub fn pods_of(&self, key: &DiagnosisKey) -> Vec<ObjectRef<PodView>> {
-        self.by_key.get(key).map(|members| members.pods.values().cloned().collect()).unwrap_or_default()
+        self.by_key
+            .get(key)
+            .map(|members| members.pods.values().cloned().collect())
+            .unwrap_or_default()
     }
 
     /// The departures of a diagnosis since they were last settled.
     pub fn left_of(&self, key: &DiagnosisKey) -> Vec<Left> {
-        self.by_key.get(key).map(|members| members.left.clone()).unwrap_or_default()
+        self.by_key
+            .get(key)
+            .map(|members| members.left.clone())
+            .unwrap_or_default()
     }
 
     /// These departures have been written down.
     pub fn settle(&mut self, key: &DiagnosisKey, departures: &[Left]) {
-        let Some(members) = self.by_key.get_mut(key) else { return };
+        let Some(members) = self.by_key.get_mut(key) else {
+            return;
+        };
         members.left.retain(|left| !departures.contains(left));
         if members.pods.is_empty() && members.left.is_empty() {
             self.by_key.remove(key);
@@ -212,12 +238,18 @@ impl Tracker {
 
     /// All diagnoses that exist.
     pub fn all_known(&self) -> Vec<(DiagnosisKey, Known)> {
-        self.known.iter().map(|(key, known)| (key.clone(), *known)).collect()
+        self.known
+            .iter()
+            .map(|(key, known)| (key.clone(), *known))
+            .collect()
     }
 
     /// How many diagnoses in a namespace have names that begin so: the bound on generated bare Pods.
     pub fn count_known(&self, namespace: &str, prefix: &str) -> usize {
-        self.known.keys().filter(|key| key.namespace == namespace && key.name.starts_with(prefix)).count()
+        self.known
+            .keys()
+            .filter(|key| key.namespace == namespace && key.name.starts_with(prefix))
+            .count()
     }
 
     /// Whether a Pod is held.

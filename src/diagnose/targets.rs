@@ -31,7 +31,10 @@ pub struct Needs {
 
 /// What to look up for a Pod. Asked before every assessment; cheap.
 pub fn needs(pod: &PodView, progress: &InitProgress) -> Needs {
-    let Some(container) = progress.step().and_then(|step| pod.init_container(&step.container)) else {
+    let Some(container) = progress
+        .step()
+        .and_then(|step| pod.init_container(&step.container))
+    else {
         return Needs::default();
     };
     let env: Vec<_> = container
@@ -45,37 +48,60 @@ pub fn needs(pod: &PodView, progress: &InitProgress) -> Needs {
             },
         })
         .collect();
-    let waits =
-        wait::analyse(&ContainerCommand { command: &container.command, args: &container.args, env: &env });
-    let mut services: Vec<_> =
-        service_targets(&waits, pod.namespace()).into_iter().map(|target| target.service).collect();
+    let waits = wait::analyse(&ContainerCommand {
+        command: &container.command,
+        args: &container.args,
+        env: &env,
+    });
+    let mut services: Vec<_> = service_targets(&waits, pod.namespace())
+        .into_iter()
+        .map(|target| target.service)
+        .collect();
     services.dedup();
-    Needs { waits: Some(waits), services }
+    Needs {
+        waits: Some(waits),
+        services,
+    }
 }
 
 /// The Services among the targets of a wait, in the order in which they block.
 pub fn service_targets(waits: &WaitAnalysis, namespace: &str) -> Vec<ServiceTarget> {
-    waits.targets.iter().filter_map(|target| {
-        let (host, port) = match &target.kind {
-            TargetKind::Network { host: Value::Known(host), port, .. } => (host, port.as_ref()),
-            TargetKind::Name { host: Value::Known(host) } => (host, None),
-            _ => return None,
-        };
-        // `a.b` is a Service only if namespace b exists, which is not known here: a 404 would prove nothing.
-        let HostKind::Service { name, namespace, ambiguous: false, .. } = wait::classify_host(host, namespace)
-        else {
-            return None;
-        };
-        let number = port.and_then(|port| match port {
-            Port::Number(number) => Some(*number),
-            _ => None,
-        });
-        let shown = number.map_or_else(|| host.clone(), |port| format!("{host}:{port}"));
-        Some(ServiceTarget {
-            service: ServiceName { namespace, name },
-            port: number,
-            shown,
-            command: target.evidence.clone(),
+    waits
+        .targets
+        .iter()
+        .filter_map(|target| {
+            let (host, port) = match &target.kind {
+                TargetKind::Network {
+                    host: Value::Known(host),
+                    port,
+                    ..
+                } => (host, port.as_ref()),
+                TargetKind::Name {
+                    host: Value::Known(host),
+                } => (host, None),
+                _ => return None,
+            };
+            // `a.b` is a Service only if namespace b exists, which is not known here: a 404 would prove nothing.
+            let HostKind::Service {
+                name,
+                namespace,
+                ambiguous: false,
+                ..
+            } = wait::classify_host(host, namespace)
+            else {
+                return None;
+            };
+            let number = port.and_then(|port| match port {
+                Port::Number(number) => Some(*number),
+                Port::Name(_) => None,
+            });
+            let shown = number.map_or_else(|| host.clone(), |port| format!("{host}:{port}"));
+            Some(ServiceTarget {
+                service: ServiceName { namespace, name },
+                port: number,
+                shown,
+                command: target.evidence.clone(),
+            })
         })
-    }).collect()
+        .collect()
 }

@@ -7,17 +7,17 @@ use jiff::Timestamp;
 use super::attempts::{self, MAX_LOGGED_PODS};
 use super::observed::{CapturedAttempt, Observation, PodObservation};
 use super::{time, whole_seconds};
-use crate::api::v1alpha1::{
-    AffectedOmitted, AffectedPod, AttemptTotals, InitDiagnosisStatus, InitLogSpec,
-};
+use crate::api::v1alpha1::{AffectedOmitted, AffectedPod, AttemptTotals, InitDiagnosisStatus, InitLogSpec};
 use crate::diagnose::cut;
 
 /// Pods listed by name (DESIGN D2).
 const MAX_LISTED: usize = 20;
 /// Rows that count the Pods that are not listed.
 const MAX_OMITTED_ROWS: usize = 20;
-/// Size of the list as JSON: with the rest of the object below 32 KiB (DESIGN D6).
-const MAX_LIST_BYTES: usize = 22 * 1024;
+/// Size of the status as JSON: with identity and metadata the object stays below 32 KiB (DESIGN D6).
+const MAX_STATUS_BYTES: usize = 30 * 1024;
+/// Size of what is not in the list of Pods; the list alone can be shortened to what is left.
+const MAX_OTHER_BYTES: usize = 11 * 1024;
 /// Bytes of excerpt for a Pod whose logs are not kept.
 const SHORT_EXCERPT: usize = 256;
 
@@ -51,7 +51,11 @@ fn is_replaced(seen: &Observation, pod: &PodObservation) -> bool {
             && other.uid != pod.uid
     });
     // Its replacement may be past init and so out of sight: the controller's own count knows it.
-    newer_is_here || seen.facts.active.is_some_and(|active| active >= seen.facts.desired.unwrap_or(1).max(1))
+    newer_is_here
+        || seen
+            .facts
+            .active
+            .is_some_and(|active| active >= seen.facts.desired.unwrap_or(1).max(1))
 }
 
 pub(super) fn fold(
@@ -86,8 +90,11 @@ struct Fold {
 impl Fold {
     fn from(old: Option<&InitDiagnosisStatus>) -> Self {
         let entries = old.map(|old| old.affected.clone()).unwrap_or_default();
-        let known_logs =
-            entries.iter().flat_map(|entry| &entry.attempts).filter_map(|attempt| attempt.log.clone()).collect();
+        let known_logs = entries
+            .iter()
+            .flat_map(|entry| &entry.attempts)
+            .filter_map(|attempt| attempt.log.clone())
+            .collect();
         Self {
             entries,
             totals: old.and_then(|old| old.attempts).unwrap_or_default(),
@@ -112,7 +119,9 @@ impl Fold {
         }) else {
             return;
         };
-        let Some(mut entry) = self.entries.get(index).cloned() else { return };
+        let Some(mut entry) = self.entries.get(index).cloned() else {
+            return;
+        };
         if let Some(verdict) = verdict {
             if entry.cause != verdict.cause || entry.init_container != verdict.init_container {
                 entry.change = None;
@@ -123,7 +132,11 @@ impl Fold {
             entry.pod_status = Some(cut(&pod.pod_status, 128));
             entry.stuck_since = pod.stuck_since.map(|at| time(whole_seconds(at)));
             entry.restarts = pod.restarts.map(|restarts| restarts.max(0));
-            entry.left_at = if is_affected { None } else { entry.left_at.or(Some(time(whole_seconds(now)))) };
+            entry.left_at = if is_affected {
+                None
+            } else {
+                entry.left_at.or(Some(time(whole_seconds(now))))
+            };
         }
         self.merge_attempts(&mut entry, pod);
         if let Some(slot) = self.entries.get_mut(index) {
@@ -135,7 +148,12 @@ impl Fold {
         // What was known of a running attempt gives way to what is seen of it now.
         entry.attempts.retain(|attempt| attempt.exit_code.is_some());
         for captured in &pod.attempts {
-            let known = |id: &str| entry.attempts.iter().any(|known| known.container_id.as_deref() == Some(id));
+            let known = |id: &str| {
+                entry
+                    .attempts
+                    .iter()
+                    .any(|known| known.container_id.as_deref() == Some(id))
+            };
             if known(&cut(&captured.container_id, 128)) {
                 continue;
             }
@@ -151,14 +169,20 @@ impl Fold {
         }
         let (kept, _) = attempts::choose(std::mem::take(&mut entry.attempts));
         entry.attempts = kept;
-        entry.attempts.extend(pod.running.iter().map(|running| attempts::entry(running, None)));
+        entry
+            .attempts
+            .extend(pod.running.iter().map(|running| attempts::entry(running, None)));
     }
 
     fn finish(mut self) -> Folded {
         self.limit_logged_pods();
         // Those with logs first, then those that are affected now, then the oldest.
         self.entries.sort_by_key(|entry| {
-            (!has_logs(entry), entry.left_at.is_some(), entry.stuck_since.as_ref().map(|time| time.0))
+            (
+                !has_logs(entry),
+                entry.left_at.is_some(),
+                entry.stuck_since.as_ref().map(|time| time.0),
+            )
         });
         let omitted = self.entries.split_off(self.entries.len().min(MAX_LISTED));
         let present = omitted.into_iter().filter(|entry| entry.left_at.is_none());
@@ -171,14 +195,21 @@ impl Fold {
             .map(|((cause, node), count)| AffectedOmitted { cause, node, count })
             .take(MAX_OMITTED_ROWS)
             .collect();
-        fit(&mut self.entries);
 
-        let referred: Vec<_> =
-            self.entries.iter().flat_map(|entry| &entry.attempts).filter_map(|attempt| attempt.log.clone()).collect();
+        let referred: Vec<_> = self
+            .entries
+            .iter()
+            .flat_map(|entry| &entry.attempts)
+            .filter_map(|attempt| attempt.log.clone())
+            .collect();
         let kept = i32::try_from(referred.len()).unwrap_or(i32::MAX);
         self.totals.kept = kept;
         self.totals.dropped = (self.totals.seen - self.totals.lost - kept).max(0);
-        let drop_logs = self.known_logs.into_iter().filter(|name| !referred.contains(name)).collect();
+        let drop_logs = self
+            .known_logs
+            .into_iter()
+            .filter(|name| !referred.contains(name))
+            .collect();
         let mut logs = self.fresh;
         logs.retain(|name, _| referred.contains(name));
         Folded {
@@ -202,10 +233,16 @@ impl Fold {
         order.sort_by_key(|index| {
             let left = logged.get(*index).is_some_and(|entry| entry.left_at.is_some());
             // Of Pods that are still there the newest gives way: they fail alike.
-            if left { (0, *index) } else { (1, usize::MAX - index) }
+            if left {
+                (0, *index)
+            } else {
+                (1, usize::MAX - index)
+            }
         });
         for index in order.into_iter().take(excess) {
-            let Some(entry) = logged.get_mut(index) else { continue };
+            let Some(entry) = logged.get_mut(index) else {
+                continue;
+            };
             for attempt in &mut entry.attempts {
                 attempt.log = None;
                 attempt.log_holds = None;
@@ -222,7 +259,13 @@ impl Fold {
 }
 
 fn lost(captured: &CapturedAttempt, why: &str) -> String {
-    cut(&format!("log of attempt {} of {}: {why}", captured.number, captured.container), 256)
+    cut(
+        &format!(
+            "log of attempt {} of {}: {why}",
+            captured.number, captured.container
+        ),
+        256,
+    )
 }
 
 fn has_logs(entry: &AffectedPod) -> bool {
@@ -230,14 +273,43 @@ fn has_logs(entry: &AffectedPod) -> bool {
 }
 
 fn first_end(entry: &AffectedPod) -> Option<Timestamp> {
-    entry.attempts.iter().filter_map(|attempt| attempt.finished_at.as_ref().map(|time| time.0)).min()
+    entry
+        .attempts
+        .iter()
+        .filter_map(|attempt| attempt.finished_at.as_ref().map(|time| time.0))
+        .min()
 }
 
-/// Cuts the list down to its size: the excerpts of the last entries first, then their attempts without logs.
-fn fit(entries: &mut [AffectedPod]) {
-    let mut excess = size_of(entries).saturating_sub(MAX_LIST_BYTES);
+/// Cuts a status down to its size, what a reader needs least first.
+pub(super) fn fit(status: &mut InitDiagnosisStatus) {
+    let entries = std::mem::take(&mut status.affected);
+    while size_of(status) > MAX_OTHER_BYTES {
+        let shortened = status.evidence.pop().is_some()
+            || status.also.pop().is_some()
+            || status.advice.pop().is_some()
+            || status.unchecked.pop().is_some()
+            || status.history.pop().is_some();
+        if !shortened {
+            let half = |text: &mut Option<String>| *text = text.take().map(|text| cut(&text, text.len() / 2));
+            half(&mut status.remedy);
+            half(&mut status.summary);
+            break;
+        }
+    }
+    let room = MAX_STATUS_BYTES.saturating_sub(size_of(status));
+    status.affected = entries;
+    shorten(&mut status.affected, room);
+}
+
+/// Cuts the list down: the excerpts of the last entries first, then their attempts without logs.
+fn shorten(entries: &mut [AffectedPod], room: usize) {
+    let mut excess = size_of(entries).saturating_sub(room);
     for short in [SHORT_EXCERPT, 0] {
-        for attempt in entries.iter_mut().rev().flat_map(|entry| entry.attempts.iter_mut()) {
+        for attempt in entries
+            .iter_mut()
+            .rev()
+            .flat_map(|entry| entry.attempts.iter_mut())
+        {
             if excess == 0 {
                 return;
             }
@@ -248,13 +320,13 @@ fn fit(entries: &mut [AffectedPod]) {
             let after = text_bytes(attempt.excerpt.as_deref()) + text_bytes(attempt.message.as_deref());
             excess = excess.saturating_sub(before - after.min(before));
         }
-        excess = size_of(entries).saturating_sub(MAX_LIST_BYTES);
+        excess = size_of(entries).saturating_sub(room);
     }
     for entry in entries.iter_mut().rev() {
-        if size_of(std::slice::from_ref(entry)) > 512 && excess > 0 {
-            let before = size_of(std::slice::from_ref(entry));
+        if excess > 0 {
+            let before = size_of(entry);
             entry.attempts.retain(|attempt| attempt.log.is_some());
-            excess = excess.saturating_sub(before - size_of(std::slice::from_ref(entry)));
+            excess = excess.saturating_sub(before - size_of(entry));
         }
     }
 }
@@ -264,6 +336,6 @@ fn text_bytes(text: Option<&str>) -> usize {
     text.map_or(0, |text| serde_json::to_string(text).map_or(0, |json| json.len()))
 }
 
-fn size_of(entries: &[AffectedPod]) -> usize {
-    serde_json::to_vec(entries).map_or(0, |json| json.len())
+fn size_of<T: serde::Serialize + ?Sized>(value: &T) -> usize {
+    serde_json::to_vec(value).map_or(0, |json| json.len())
 }

@@ -30,7 +30,9 @@ pub(super) fn entry(captured: &CapturedAttempt, log: Option<String>) -> Attempt 
         finished_at: end.and_then(|end| end.finished_at).map(time),
         exit_code: end.map(|end| end.exit_code),
         signal: end.and_then(|end| end.signal),
-        reason: end.and_then(|end| end.reason.as_deref()).map(|reason| cut(reason, 128)),
+        reason: end
+            .and_then(|end| end.reason.as_deref())
+            .map(|reason| cut(reason, 128)),
         message: message.map(|message| cut(message, 512)),
         source: text.map(|text| text.source),
         excerpt: text.map(|text| cut(&text.excerpt, 1024)),
@@ -68,9 +70,18 @@ fn size(bytes: u64) -> String {
 
 /// The InitLog of an attempt. None where there is no log: a termination message is in the status already.
 pub(super) fn log_of(pod: &PodObservation, captured: &CapturedAttempt) -> Option<(String, InitLogSpec)> {
-    let text = captured.text.as_ref().ok().filter(|text| text.source != AttemptSource::TerminationMessage)?;
+    let text = captured
+        .text
+        .as_ref()
+        .ok()
+        .filter(|text| text.source != AttemptSource::TerminationMessage)?;
     let end = captured.end.as_ref()?;
-    let name = log_name(&pod.name, &captured.container, captured.number, &captured.container_id);
+    let name = log_name(
+        &pod.name,
+        &captured.container,
+        captured.number,
+        &captured.container_id,
+    );
     let spec = InitLogSpec {
         pod: pod.name.clone(),
         pod_uid: pod.uid.clone(),
@@ -96,11 +107,15 @@ pub(super) fn log_of(pod: &PodObservation, captured: &CapturedAttempt) -> Option
 /// Chooses what is kept of a Pod's ended attempts: the first, the most telling, the last three. The others are
 /// returned as well. Both keep their order, which is that of the attempts.
 pub(super) fn choose(mut attempts: Vec<Attempt>) -> (Vec<Attempt>, Vec<Attempt>) {
-    attempts.sort_by(|one, other| order(one).cmp(&order(other)));
+    attempts.sort_by_key(order);
     let count = attempts.len();
     // The earliest among equals: the first time an error shows, it is seldom a consequence.
-    let telling = (0..count)
-        .max_by_key(|index| (attempts.get(*index).and_then(|attempt| attempt.telling), count - index));
+    let telling = (0..count).max_by_key(|index| {
+        (
+            attempts.get(*index).and_then(|attempt| attempt.telling),
+            count - index,
+        )
+    });
     let mut index = 0;
     attempts.into_iter().partition(|_| {
         let kept = index == 0 || Some(index) == telling || index + LAST >= count;
@@ -127,7 +142,10 @@ mod tests {
             image: None,
             text: Err("not read".to_owned()),
         };
-        Attempt { telling: Some(telling), ..entry(&captured, None) }
+        Attempt {
+            telling: Some(telling),
+            ..entry(&captured, None)
+        }
     }
 
     #[test]
@@ -135,7 +153,8 @@ mod tests {
         let attempts = [1, 2, 9, 2, 9, 2, 2, 2].into_iter().enumerate();
         let attempts = attempts.map(|(number, telling)| attempt(i32::try_from(number).unwrap(), telling));
         let (kept, dropped) = choose(attempts.collect());
-        let numbers = |attempts: &[Attempt]| attempts.iter().map(|attempt| attempt.number).collect::<Vec<_>>();
+        let numbers =
+            |attempts: &[Attempt]| attempts.iter().map(|attempt| attempt.number).collect::<Vec<_>>();
         assert_eq!(numbers(&kept), [0, 2, 5, 6, 7]);
         assert_eq!(numbers(&dropped), [1, 3, 4]);
     }
@@ -151,7 +170,12 @@ mod tests {
 
     #[test]
     fn a_log_is_named_after_its_attempt() {
-        let name = log_name("api-7d9c6b8f5d-x2x4p", "wait-for-db", 3, "containerd://1f0c77aa99887766");
+        let name = log_name(
+            "api-7d9c6b8f5d-x2x4p",
+            "wait-for-db",
+            3,
+            "containerd://1f0c77aa99887766",
+        );
         assert_eq!(name, "api-7d9c6b8f5d-x2x4p.wait-for-db.3.1f0c77aa");
     }
 }

@@ -30,7 +30,7 @@ pub struct EventIntent {
     pub reason: String,
     /// At most 1024 bytes.
     pub note: String,
-    /// When the change happened.
+    /// When it is sent.
     pub at: Timestamp,
 }
 
@@ -69,12 +69,20 @@ pub(super) struct Announced {
 impl Announced {
     /// All that the present change has announced.
     pub(super) fn all(status: &InitDiagnosisStatus, now: Timestamp) -> Self {
-        let Some(change) = &status.change else { return Self::default() };
+        let Some(change) = &status.change else {
+            return Self::default();
+        };
         if now.duration_since(change.at.0) > RESEND_WITHIN {
             return Self::default();
         }
-        let pods = status.affected.iter().filter(|entry| entry.change == Some(change.number));
-        Self { workload: true, pods: pods.map(|entry| entry.uid.clone()).collect() }
+        let pods = status
+            .affected
+            .iter()
+            .filter(|entry| entry.change == Some(change.number));
+        Self {
+            workload: true,
+            pods: pods.map(|entry| entry.uid.clone()).collect(),
+        }
     }
 }
 
@@ -88,17 +96,28 @@ pub(super) fn announce(
         (old.state, &old.cause, &old.init_container) != (status.state, &status.cause, &status.init_container)
     });
     if changed {
-        let number = old.and_then(|old| old.change.as_ref()).map_or(1, |change| change.number + 1);
+        let number = old
+            .and_then(|old| old.change.as_ref())
+            .map_or(1, |change| change.number + 1);
         let now = time(whole_seconds(now));
         status.last_changed = Some(now.clone());
-        status.change = Some(Change { number, at: now, announced: 0 });
+        status.change = Some(Change {
+            number,
+            at: now,
+            announced: 0,
+        });
     }
-    let mut announced = Announced { workload: changed, pods: Vec::new() };
+    let mut announced = Announced {
+        workload: changed,
+        pods: Vec::new(),
+    };
     // What may heal by itself is kept without an Event: a false page costs more than a missed one.
     if status.state != Some(State::Active) {
         return announced;
     }
-    let Some(change) = &mut status.change else { return announced };
+    let Some(change) = &mut status.change else {
+        return announced;
+    };
     for entry in &mut status.affected {
         if entry.left_at.is_none() && entry.change.is_none() && change.announced < MAX_POD_EVENTS {
             entry.change = Some(change.number);
@@ -116,22 +135,27 @@ pub(super) fn intents(
     announced: &Announced,
     now: Timestamp,
 ) -> Vec<EventIntent> {
-    let Some((type_, reason, note)) = wording(status) else { return Vec::new() };
-    let (number, at) = status.change.as_ref().map_or((0, now), |change| (change.number, change.at.0));
+    let Some((type_, reason, note)) = wording(status) else {
+        return Vec::new();
+    };
+    let number = status.change.as_ref().map_or(0, |change| change.number);
     let event = |target: EventTarget| EventIntent {
         target,
         change: number,
         type_,
         reason: reason.clone(),
         note: cut(&note, MAX_NOTE),
-        at,
+        at: now,
     };
     let mut intents = Vec::new();
     // A bare Pod is its own workload: one Event is enough.
     if announced.workload && seen.facts.workload.uid.is_some() && seen.facts.workload.kind != "Pod" {
         intents.push(event(EventTarget::Workload));
     }
-    let pods = status.affected.iter().filter(|entry| announced.pods.contains(&entry.uid));
+    let pods = status
+        .affected
+        .iter()
+        .filter(|entry| announced.pods.contains(&entry.uid));
     intents.extend(pods.map(|entry| {
         event(EventTarget::Pod {
             name: entry.pod.clone(),
@@ -141,7 +165,11 @@ pub(super) fn intents(
     }));
     if status.state == Some(State::Resolved) && seen.facts.workload.kind == "Pod" && announced.workload {
         intents.extend(status.affected.first().map(|entry| {
-            event(EventTarget::Pod { name: entry.pod.clone(), uid: entry.uid.clone(), init_container: None })
+            event(EventTarget::Pod {
+                name: entry.pod.clone(),
+                uid: entry.uid.clone(),
+                init_container: None,
+            })
         }));
     }
     intents
@@ -167,9 +195,11 @@ fn wording(status: &InitDiagnosisStatus) -> Option<(EventType, String, String)> 
                 format!("init is past after {lasted:#}; it was {cause}: {summary}"),
             ))
         }
-        (State::Resolved, Some(Resolution::GaveUp)) => {
-            Some((EventType::Warning, "InitGaveUp".to_owned(), format!("the Job failed for good, {cause}: {summary}")))
-        }
+        (State::Resolved, Some(Resolution::GaveUp)) => Some((
+            EventType::Warning,
+            "InitGaveUp".to_owned(),
+            format!("the Job failed for good, {cause}: {summary}"),
+        )),
         _ => None,
     }
 }

@@ -50,44 +50,77 @@ pub(super) fn decide(
         if seen.facts.end == WorkloadEnd::JobFailed && affected.iter().all(|pod| pod.failed) {
             return match old {
                 Some(old) if old.resolution == Some(Resolution::GaveUp) => Decision::Nothing,
-                _ => Decision::Resolve { resolution: Resolution::GaveUp },
+                _ => Decision::Resolve {
+                    resolution: Resolution::GaveUp,
+                },
             };
         }
-        let needs_somebody = verdicts.into_iter().any(|verdict| verdict.urgency == Urgency::Now);
+        let needs_somebody = verdicts
+            .into_iter()
+            .any(|verdict| verdict.urgency == Urgency::Now);
         let was_active = open.is_some_and(|old| old.state == Some(State::Active));
-        let state = if needs_somebody || was_active { State::Active } else { State::Observed };
+        let state = if needs_somebody || was_active {
+            State::Active
+        } else {
+            State::Observed
+        };
         return Decision::Open { state };
     }
-    let Some(open) = open else { return Decision::Nothing };
-    let passed = seen.departures.iter().any(|departure| departure.fate == Fate::PassedInit);
+    let Some(open) = open else {
+        return Decision::Nothing;
+    };
+    let passed = seen
+        .departures
+        .iter()
+        .any(|departure| departure.fate == Fate::PassedInit);
     let in_init = seen
         .pods
         .iter()
         .any(|pod| matches!(pod.assessment, Assessment::Waiting { .. } | Assessment::Leaving));
     match seen.facts.end {
-        WorkloadEnd::JobFailed => return Decision::Resolve { resolution: Resolution::GaveUp },
-        WorkloadEnd::JobComplete => return Decision::Resolve { resolution: Resolution::Recovered },
+        WorkloadEnd::JobFailed => {
+            return Decision::Resolve {
+                resolution: Resolution::GaveUp,
+            };
+        }
+        WorkloadEnd::JobComplete => {
+            return Decision::Resolve {
+                resolution: Resolution::Recovered,
+            };
+        }
         WorkloadEnd::Superseded if !in_init => {
-            return Decision::Resolve { resolution: Resolution::Superseded };
+            return Decision::Resolve {
+                resolution: Resolution::Superseded,
+            };
         }
         _ => {}
     }
     if passed {
-        return Decision::Resolve { resolution: Resolution::Recovered };
+        return Decision::Resolve {
+            resolution: Resolution::Recovered,
+        };
     }
     if in_init {
         return Decision::Keep;
     }
     if seen.facts.ready.is_some_and(|ready| ready > 0) {
-        return Decision::Resolve { resolution: Resolution::Recovered };
+        return Decision::Resolve {
+            resolution: Resolution::Recovered,
+        };
     }
     if seen.facts.end != WorkloadEnd::WantsNone {
         return Decision::Keep;
     }
-    let last_left = open.affected.iter().filter_map(|entry| entry.left_at.as_ref().map(|left| left.0)).max();
+    let last_left = open
+        .affected
+        .iter()
+        .filter_map(|entry| entry.left_at.as_ref().map(|left| left.0))
+        .max();
     let gone_at = last_left.unwrap_or(now).checked_add(GONE_AFTER).unwrap_or(now);
     if last_left.is_some() && gone_at <= now {
-        Decision::Resolve { resolution: Resolution::PodsGone }
+        Decision::Resolve {
+            resolution: Resolution::PodsGone,
+        }
     } else {
         Decision::Later(gone_at)
     }
@@ -121,7 +154,10 @@ pub(super) fn next_look(
 
 /// Whether a diagnosis was ever more than observed.
 pub(super) fn was_active(status: &InitDiagnosisStatus) -> bool {
-    status.conditions.iter().any(|condition| condition.type_ == "Diagnosed" && condition.status == "True")
+    status
+        .conditions
+        .iter()
+        .any(|condition| condition.type_ == "Diagnosed" && condition.status == "True")
 }
 
 /// Carries the status on.
@@ -138,7 +174,11 @@ pub(super) fn advance(
     status.first_observed.get_or_insert(time(now));
     status.occurrences.get_or_insert(1);
     let count = i32::try_from(affected.len()).unwrap_or(i32::MAX);
-    let total = seen.facts.desired.unwrap_or_else(|| i32::try_from(seen.pods.len()).unwrap_or(i32::MAX)).max(count);
+    let total = seen
+        .facts
+        .desired
+        .unwrap_or_else(|| i32::try_from(seen.pods.len()).unwrap_or(i32::MAX))
+        .max(count);
     status.affected_pods = Some(count);
     status.total_pods = Some(total);
     status.pods = Some(format!("{count}/{total}"));
@@ -148,15 +188,19 @@ pub(super) fn advance(
     }
     match decision {
         Decision::Open { state } => {
-            if old.is_some_and(is_closed) {
+            let reopened = old.is_some_and(is_closed);
+            if reopened {
                 status.occurrences = status.occurrences.map(|count| count.saturating_add(1));
                 (status.resolved_at, status.resolution, status.stuck_for) = (None, None, None);
             }
             status.state = Some(*state);
-            status.stuck_since = stuck_since(status, affected).map(time);
+            status.stuck_since = stuck_since(status, affected, reopened).map(time);
         }
         Decision::Resolve { resolution } => {
-            let since = status.stuck_since.take().or_else(|| status.first_observed.clone());
+            let since = status
+                .stuck_since
+                .take()
+                .or_else(|| status.first_observed.clone());
             let lasted = since.map_or(0, |since| now.duration_since(since.0).as_secs());
             status.state = Some(State::Resolved);
             status.resolution = Some(*resolution);
@@ -176,13 +220,23 @@ pub(super) fn advance(
 
 /// The cause that stands on top: the highest severity, then the most Pods, then the oldest.
 fn dominant<'a>(affected: &[&'a PodObservation]) -> Option<(&'a PodObservation, &'a Verdict)> {
-    let with_verdict = affected.iter().filter_map(|pod| Some((*pod, pod.assessment.verdict()?)));
+    let with_verdict = affected
+        .iter()
+        .filter_map(|pod| Some((*pod, pod.assessment.verdict()?)));
     let pods_of = |cause: &str| {
-        affected.iter().filter(|pod| pod.assessment.verdict().is_some_and(|other| other.cause == cause)).count()
+        affected
+            .iter()
+            .filter(|pod| pod.assessment.verdict().is_some_and(|other| other.cause == cause))
+            .count()
     };
     with_verdict.min_by_key(|(pod, verdict)| {
         use std::cmp::Reverse;
-        (Reverse(verdict.severity), Reverse(pods_of(verdict.cause)), pod.stuck_since, pod.uid.clone())
+        (
+            Reverse(verdict.severity),
+            Reverse(pods_of(verdict.cause)),
+            pod.stuck_since,
+            pod.uid.clone(),
+        )
     })
 }
 
@@ -192,9 +246,20 @@ fn describe(
     seen: &Observation,
     now: Timestamp,
 ) {
-    if let Some(past) = status.cause.replace(verdict.cause.to_owned()).filter(|past| past != verdict.cause) {
-        let from = status.last_changed.clone().or_else(|| status.first_observed.clone());
-        status.history.push(PastCause { cause: past, from: from.unwrap_or(time(now)), to: time(now) });
+    if let Some(past) = status
+        .cause
+        .replace(verdict.cause.to_owned())
+        .filter(|past| past != verdict.cause)
+    {
+        let from = status
+            .last_changed
+            .clone()
+            .or_else(|| status.first_observed.clone());
+        status.history.push(PastCause {
+            cause: past,
+            from: from.unwrap_or(time(now)),
+            to: time(now),
+        });
         let excess = status.history.len().saturating_sub(10);
         status.history.drain(..excess);
     }
@@ -219,7 +284,11 @@ fn describe(
 
 /// The earliest time among the Pods that are affected now, and among those that went away since this opened:
 /// a replacement that stands at the same step is the same problem.
-fn stuck_since(status: &InitDiagnosisStatus, affected: &[&PodObservation]) -> Option<Timestamp> {
+fn stuck_since(
+    status: &InitDiagnosisStatus,
+    affected: &[&PodObservation],
+    reopened: bool,
+) -> Option<Timestamp> {
     let opened = status
         .conditions
         .iter()
@@ -227,8 +296,11 @@ fn stuck_since(status: &InitDiagnosisStatus, affected: &[&PodObservation]) -> Op
         .map(|condition| condition.last_transition_time.0);
     let present = affected.iter().filter_map(|pod| pod.stuck_since);
     let gone = status.affected.iter().filter(|entry| {
-        let left_since = entry.left_at.as_ref().is_some_and(|left| opened.is_none_or(|opened| left.0 >= opened));
-        left_since && entry.init_container == status.init_container
+        let left_since = entry
+            .left_at
+            .as_ref()
+            .is_some_and(|left| opened.is_none_or(|opened| left.0 >= opened));
+        !reopened && left_since && entry.init_container == status.init_container
     });
     let gone = gone.filter_map(|entry| entry.stuck_since.as_ref().map(|since| since.0));
     present.chain(gone).min().map(whole_seconds)
@@ -246,7 +318,10 @@ fn conditions(status: &mut InitDiagnosisStatus, now: Timestamp) {
     let diagnosed = status.state == Some(State::Active)
         || status.resolution == Some(Resolution::GaveUp)
         || was_active(status);
-    let cause = status.cause.clone().unwrap_or_else(|| catalogue::cause::UNKNOWN.to_owned());
+    let cause = status
+        .cause
+        .clone()
+        .unwrap_or_else(|| catalogue::cause::UNKNOWN.to_owned());
     if diagnosed {
         set(status, "Diagnosed", "True", &cause, now);
     } else {
@@ -267,7 +342,10 @@ fn conditions(status: &mut InitDiagnosisStatus, now: Timestamp) {
 
 /// Sets a condition; its transition time moves only when its status does.
 fn set(status: &mut InitDiagnosisStatus, type_: &str, value: &str, reason: &str, now: Timestamp) {
-    let known = status.conditions.iter_mut().find(|condition| condition.type_ == type_);
+    let known = status
+        .conditions
+        .iter_mut()
+        .find(|condition| condition.type_ == type_);
     match known {
         Some(condition) => {
             if condition.status != value {

@@ -50,7 +50,10 @@ pub fn plan(stored: Option<&InitDiagnosis>, seen: &Observation, now: Timestamp) 
     let decision = life::decide(old, seen, &affected, now);
     let waiting_until = seen.pods.iter().filter_map(PodObservation::waits_until).min();
 
-    let mut result = Plan { recheck_at: waiting_until, ..Plan::default() };
+    let mut result = Plan {
+        recheck_at: waiting_until,
+        ..Plan::default()
+    };
     match decision {
         Decision::Nothing => return result,
         Decision::Later(at) => {
@@ -65,12 +68,24 @@ pub fn plan(stored: Option<&InitDiagnosis>, seen: &Observation, now: Timestamp) 
     status.affected = folded.affected;
     status.affected_omitted = folded.omitted;
     status.attempts = Some(folded.totals);
-    life::advance(&mut status, old, &decision, seen, &affected, &folded.unchecked, now);
+    life::advance(
+        &mut status,
+        old,
+        &decision,
+        seen,
+        &affected,
+        &folded.unchecked,
+        now,
+    );
     if old.is_some_and(|old| !is_closed(old)) && stored.is_some_and(|stored| is_another(stored, seen)) {
         // The same name with another UID is another workload with the same trouble.
         status.occurrences = status.occurrences.map(|count| count.saturating_add(1));
     }
-    result.recheck_at = earliest(result.recheck_at, life::next_look(&decision, seen, &affected, now));
+    affected::fit(&mut status);
+    result.recheck_at = earliest(
+        result.recheck_at,
+        life::next_look(&decision, seen, &affected, now),
+    );
 
     let announced = events::announce(&mut status, old, now);
     let muted = stored.is_some_and(|stored| is_muted(stored, now));
@@ -138,7 +153,11 @@ pub fn is_closed(status: &InitDiagnosisStatus) -> bool {
 /// How long after its end a diagnosis is kept: a week, or an hour where it never was more than observed.
 pub fn expires_at(status: &InitDiagnosisStatus) -> Option<Timestamp> {
     let resolved_at = status.resolved_at.as_ref()?.0;
-    let kept = if life::was_active(status) { SignedDuration::from_hours(7 * 24) } else { SignedDuration::from_hours(1) };
+    let kept = if life::was_active(status) {
+        SignedDuration::from_hours(7 * 24)
+    } else {
+        SignedDuration::from_hours(1)
+    };
     resolved_at.checked_add(kept).ok()
 }
 
@@ -157,3 +176,6 @@ fn time(at: Timestamp) -> Time {
 fn whole_seconds(at: Timestamp) -> Timestamp {
     Timestamp::from_second(at.as_second()).unwrap_or(at)
 }
+
+#[cfg(test)]
+mod tests;

@@ -138,10 +138,7 @@ pub struct CapturedText {
     pub excerpt: String,
     /// How telling it is.
     pub telling: i32,
-    /// The single most telling line.
-    pub decisive_line: Option<String>,
-    /// The last line.
-    pub last_line: Option<String>,
+
     /// Bytes of the whole log, as far as they were seen.
     pub bytes: u64,
     /// The middle is left out.

@@ -60,14 +60,20 @@ pub struct RunningAttempt {
 pub fn failed_attempts(pod: &PodView) -> Vec<EndedAttempt> {
     let mut attempts = Vec::new();
     for status in &pod.status.init_container_statuses {
-        let Some(spec) = pod.init_container(&status.name) else { continue };
+        let Some(spec) = pod.init_container(&status.name) else {
+            continue;
+        };
         let failed = |ended: &&Terminated| ended.exit_code != 0 || spec.is_sidecar();
         // `lastState` is the older of the two (kubelet, convertToAPIContainerStatuses).
         if let Some(ended) = status.last_state.terminated.as_ref().filter(failed) {
             attempts.extend(ended_attempt(status, ended, previous_of(status)));
         }
         if let Some(ended) = status.state.terminated.as_ref().filter(failed) {
-            attempts.extend(ended_attempt(status, ended, (status.restart_count, LogRole::Current)));
+            attempts.extend(ended_attempt(
+                status,
+                ended,
+                (status.restart_count, LogRole::Current),
+            ));
         }
     }
     attempts
@@ -128,3 +134,6 @@ pub fn short_id(container_id: &str) -> &str {
     let id = container_id.rsplit_once("://").map_or(container_id, |(_, id)| id);
     id.get(..8).unwrap_or(id)
 }
+
+#[cfg(test)]
+mod tests;

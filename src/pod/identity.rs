@@ -54,7 +54,12 @@ impl Identity {
                 uid: pod.metadata.uid.clone(),
             };
             let name = object_name(&["pod", pod.name()]);
-            return Self { key: DiagnosisKey { namespace, name }, controller: None, workload, revision: None };
+            return Self {
+                key: DiagnosisKey { namespace, name },
+                controller: None,
+                workload,
+                revision: None,
+            };
         };
         let group = group_of(&owner.api_version);
         let revision = revision_of(pod, owner, group);
@@ -69,14 +74,13 @@ impl Identity {
         };
         let kind = workload.kind.to_lowercase();
         let name = match (group, owner.kind.as_str()) {
-            // The template hash, which is the revision, is part of a ReplicaSet's name.
-            ("apps", "ReplicaSet") => object_name(&[&kind, &owner.name]),
             ("apps", "StatefulSet" | "DaemonSet") => match &revision {
                 Some(revision) => object_name(&[&kind, &owner.name, revision]),
                 None => object_name(&[&kind, &owner.name]),
             },
             ("batch", "Job") => object_name(&[&kind, &workload.name]),
-            ("", _) => object_name(&[&kind, &owner.name]),
+            // The template hash, which is the revision, is part of a ReplicaSet's name.
+            ("", _) | ("apps", "ReplicaSet") => object_name(&[&kind, &owner.name]),
             (group, _) => object_name(&[&kind, group, &owner.name]),
         };
         let controller = ControllerReference {
@@ -85,7 +89,12 @@ impl Identity {
             name: owner.name.clone(),
             uid: owner.uid.clone(),
         };
-        Self { key: DiagnosisKey { namespace, name }, controller: Some(controller), workload, revision }
+        Self {
+            key: DiagnosisKey { namespace, name },
+            controller: Some(controller),
+            workload,
+            revision,
+        }
     }
 }
 
@@ -100,7 +109,9 @@ fn revision_of(pod: &PodView, owner: &OwnerReference, group: &str) -> Option<Str
         ("apps", "StatefulSet" | "DaemonSet") => {
             let hash = pod.label("controller-revision-hash")?;
             // A StatefulSet writes `<name>-<hash>`, a DaemonSet the hash alone.
-            let bare = hash.strip_prefix(owner.name.as_str()).and_then(|rest| rest.strip_prefix('-'));
+            let bare = hash
+                .strip_prefix(owner.name.as_str())
+                .and_then(|rest| rest.strip_prefix('-'));
             Some(bare.unwrap_or(hash).to_owned())
         }
         _ => None,
@@ -139,5 +150,13 @@ pub fn hash_of(parts: &[&str]) -> String {
         // So that ("ab", "c") and ("a", "bc") differ.
         hasher.update([0]);
     }
-    hasher.finalize().iter().take(5).map(|byte| format!("{byte:02x}")).collect()
+    let bytes = hasher.finalize();
+    let head = bytes
+        .iter()
+        .take(5)
+        .fold(0_u64, |head, byte| (head << 8) | u64::from(*byte));
+    format!("{head:010x}")
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,4 +7,5 @@ pub mod progress;
 pub mod status;
 pub mod view;
 
+pub use status::{KubectlStatus, PrinterVersion, kubectl_status};
 pub use view::PodView;

@@ -37,6 +37,9 @@ async fn ready(State(health): State<Health>) -> (StatusCode, &'static str) {
     if health.ready.load(Ordering::Relaxed) {
         (StatusCode::OK, "ok\n")
     } else {
-        (StatusCode::SERVICE_UNAVAILABLE, "the Pods of the cluster are not known yet\n")
+        (
+            StatusCode::SERVICE_UNAVAILABLE,
+            "the Pods of the cluster are not known yet\n",
+        )
     }
 }

@@ -7,7 +7,9 @@ use crate::api::v1alpha1::{Confidence, EvidenceSource};
 use crate::pod::progress::InitProgress;
 
 pub(super) fn detect(facts: &PodFacts<'_>) -> Option<Verdict> {
-    let InitProgress::BeforeContainers { .. } = facts.progress else { return None };
+    let InitProgress::BeforeContainers { .. } = facts.progress else {
+        return None;
+    };
     let pod = facts.pod;
     if !super::is_stuck(facts) {
         return None;
@@ -44,6 +46,8 @@ pub(super) fn detect(facts: &PodFacts<'_>) -> Option<Verdict> {
         pod.name()
     ))
     .fact(EvidenceSource::Status, subject, "every init container waits with PodInitializing");
-    verdict.unchecked.push("events of the Pod: not read by this version".to_owned());
+    verdict
+        .unchecked
+        .push("events of the Pod: not read by this version".to_owned());
     Some(verdict)
 }

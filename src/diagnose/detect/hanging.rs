@@ -7,7 +7,9 @@ use crate::api::v1alpha1::{Confidence, EvidenceSource};
 use crate::pod::progress::StepState;
 
 pub(super) fn detect(facts: &PodFacts<'_>) -> Option<Verdict> {
-    let Some(step) = super::long_running(facts) else { return not_made(facts) };
+    let Some(step) = super::long_running(facts) else {
+        return not_made(facts);
+    };
     let last = facts
         .logs
         .iter()
@@ -64,7 +66,13 @@ fn not_made(facts: &PodFacts<'_>) -> Option<Verdict> {
         facts.pod.namespace(),
         facts.pod.name()
     ))
-    .fact(EvidenceSource::Status, format!("init container {}", step.container), "waiting: PodInitializing");
-    verdict.unchecked.push("events of the Pod: not read by this version".to_owned());
+    .fact(
+        EvidenceSource::Status,
+        format!("init container {}", step.container),
+        "waiting: PodInitializing",
+    );
+    verdict
+        .unchecked
+        .push("events of the Pod: not read by this version".to_owned());
     Some(verdict)
 }

@@ -8,9 +8,14 @@ use crate::pod::progress::StepState;
 
 pub(super) fn detect(facts: &PodFacts<'_>) -> Option<Verdict> {
     let step = facts.progress.step()?;
-    let StepState::Refused { reason, message } = &step.state else { return None };
+    let StepState::Refused { reason, message } = &step.state else {
+        return None;
+    };
     let message = message.as_deref().unwrap_or_default().trim();
-    let image = facts.pod.init_container(&step.container).and_then(|container| container.image.as_deref());
+    let image = facts
+        .pod
+        .init_container(&step.container)
+        .and_then(|container| container.image.as_deref());
     let (code, heals) = classify(reason, message);
     let what = match code {
         cause::IMAGE_PULL_FAILED | cause::IMAGE_NAME_INVALID | cause::IMAGE_NEVER_PULLED => {
@@ -19,12 +24,24 @@ pub(super) fn detect(facts: &PodFacts<'_>) -> Option<Verdict> {
         _ => format!("cannot start ({reason})"),
     };
     // A whole sentence as reason (raw errors of the kubelet) is its own message.
-    let detail = if message.is_empty() { String::new() } else { format!(": {message}") };
+    let detail = if message.is_empty() {
+        String::new()
+    } else {
+        format!(": {message}")
+    };
     Some(
         Verdict::new(code, format!("{} {what}{detail}", super::named(step)))
             .at(step)
-            .urgency(if heals { super::until_stuck(facts) } else { Urgency::Now })
-            .fact(EvidenceSource::Status, format!("init container {}", step.container), format!("{reason}{detail}")),
+            .urgency(if heals {
+                super::until_stuck(facts)
+            } else {
+                Urgency::Now
+            })
+            .fact(
+                EvidenceSource::Status,
+                format!("init container {}", step.container),
+                format!("{reason}{detail}"),
+            ),
     )
 }
 
@@ -34,10 +51,16 @@ fn classify(reason: &str, message: &str) -> (&'static str, bool) {
     match reason {
         "InvalidImageName" => (cause::IMAGE_NAME_INVALID, false),
         "ErrImageNeverPull" => (cause::IMAGE_NEVER_PULLED, true),
-        "ErrImagePull" | "ImagePullBackOff" | "RegistryUnavailable" | "SignatureValidationFailed"
+        "ErrImagePull"
+        | "ImagePullBackOff"
+        | "RegistryUnavailable"
+        | "SignatureValidationFailed"
         | "ImageInspectError" => (cause::IMAGE_PULL_FAILED, true),
         "CreateContainerConfigError" => configuration(message),
-        "RunContainerError" | "CreateContainerError" | "PostStartHookError" | "PreCreateHookError"
+        "RunContainerError"
+        | "CreateContainerError"
+        | "PostStartHookError"
+        | "PreCreateHookError"
         | "PreStartHookError" => (cause::CONTAINER_START_FAILED, true),
         _ => (cause::UNKNOWN, true),
     }
@@ -69,10 +92,30 @@ mod tests {
     #[rstest::rstest]
     #[case("InvalidImageName", "", cause::IMAGE_NAME_INVALID, false)]
     #[case("ErrImagePull", "no route to host", cause::IMAGE_PULL_FAILED, true)]
-    #[case("CreateContainerConfigError", "couldn't find key url in Secret shop/db", cause::KEY_NOT_FOUND, false)]
-    #[case("CreateContainerConfigError", "secret \"db\" not found", cause::SECRET_NOT_FOUND, true)]
-    #[case("CreateContainerConfigError", "configmap \"db\" not found", cause::CONFIG_MAP_NOT_FOUND, true)]
-    #[case("CreateContainerConfigError", "failed to prepare subPath", cause::CONTAINER_START_FAILED, true)]
+    #[case(
+        "CreateContainerConfigError",
+        "couldn't find key url in Secret shop/db",
+        cause::KEY_NOT_FOUND,
+        false
+    )]
+    #[case(
+        "CreateContainerConfigError",
+        "secret \"db\" not found",
+        cause::SECRET_NOT_FOUND,
+        true
+    )]
+    #[case(
+        "CreateContainerConfigError",
+        "configmap \"db\" not found",
+        cause::CONFIG_MAP_NOT_FOUND,
+        true
+    )]
+    #[case(
+        "CreateContainerConfigError",
+        "failed to prepare subPath",
+        cause::CONTAINER_START_FAILED,
+        true
+    )]
     #[case("the kubelet put a sentence here", "", cause::UNKNOWN, true)]
     fn a_waiting_reason_has_a_cause(
         #[case] reason: &str,

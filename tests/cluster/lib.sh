@@ -1,5 +1,6 @@
 # Shared by the scripts of this folder; sourced, not run.
 # shellcheck shell=bash
+# shellcheck disable=SC2034  # the scripts that source this use what they need
 
 CLUSTER_DIR=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
@@ -50,4 +51,65 @@ require_commands() {
     fail "missing: ${missing[*]} (needed $purpose)" \
       "install with: sudo apt-get install ${missing[*]}"
   fi
+}
+
+# --- the cluster's own place -------------------------------------------------------------------------
+
+# Several clusters can stand side by side (0-9), told apart by a number; only one of them can have a node,
+# since Pod addresses and CNI namespaces are the machine's.
+CLUSTER_ID=${INITWATCH_CLUSTER_ID:-0}
+STATE=${TMPDIR:-/tmp}/initwatch-cluster-$CLUSTER_ID
+ADMIN=$STATE/admin.kubeconfig
+NAMESPACE=initwatch$CLUSTER_ID
+# 198.18.0.0/15 is reserved for tests (RFC 2544): no network that matters uses it.
+HOST_IP=198.18.$CLUSTER_ID.1
+CLUSTER_IP=198.18.$CLUSTER_ID.2
+PODS_CIDR=198.18.64.0/20
+SERVICES_CIDR=198.19.0.0/16
+DNS_IP=198.19.0.10
+CONTAINERD=$STATE/containerd/containerd.sock
+
+kubectl() { "$KUBERNETES_BIN/kubectl" --kubeconfig "$ADMIN" "$@"; }
+containers() { ctr -a "$CONTAINERD" -n k8s.io "$@"; }
+
+# wait_for WHAT SECONDS LOG COMMAND...: polls a condition; says what did not come, and where to look.
+wait_for() {
+  local what=$1 end=$((SECONDS + $2)) log=$3
+  shift 3
+  until "$@" >/dev/null 2>&1; do
+    ((SECONDS < end)) || fail "$what did not come in time" "look at $log"
+    sleep 0.2
+  done
+}
+
+# A process is ours if it still has the start time that was written down with its number: numbers come again.
+start_time() { cut -d' ' -f22 "/proc/$1/stat" 2>/dev/null; }
+is_running() {
+  local pid started
+  read -r pid started 2>/dev/null <"$STATE/$1.pid" || return 1
+  [[ -n $started && $(start_time "$pid") = "$started" ]]
+}
+
+# run NAME COMMAND...: starts a part of the cluster in its network namespace, unless it runs.
+run() {
+  local name=$1 pid
+  shift
+  is_running "$name" && return
+  # `ip netns exec` would mount another /sys and hide the cgroups.
+  # The lock's descriptor is closed, or each part would hold the lock as long as it runs.
+  setsid nsenter --net="/run/netns/$NAMESPACE" "$@" >"$STATE/log/$name.log" 2>&1 </dev/null 8>&- 9>&- &
+  pid=$!
+  echo "$pid $(start_time "$pid")" >"$STATE/$name.pid"
+}
+
+# stop NAME [SIGNAL]: ends a part that `run` started.
+stop() {
+  local name=$1 signal=${2:-TERM} pid
+  if is_running "$name"; then
+    read -r pid _ <"$STATE/$name.pid"
+    kill -s "$signal" "$pid" 2>/dev/null || true
+    for _ in $(seq 50); do is_running "$name" || break; sleep 0.1; done
+    if is_running "$name"; then kill -s KILL "$pid" 2>/dev/null || true; fi
+  fi
+  rm -f "$STATE/$name.pid"
 }

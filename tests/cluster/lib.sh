@@ -83,7 +83,14 @@ wait_for() {
 }
 
 # A process is ours if it still has the start time that was written down with its number: numbers come again.
-start_time() { cut -d' ' -f22 "/proc/$1/stat" 2>/dev/null; }
+# Prints nothing for a zombie: it has ended, only its parent has not asked yet.
+start_time() {
+  local stat fields
+  stat=$(cat "/proc/$1/stat" 2>/dev/null) || return 0
+  # What stands in brackets is the program's name, which may hold anything.
+  read -ra fields <<<"${stat##*) }"
+  [[ ${fields[0]} = Z ]] || echo "${fields[19]}"
+}
 is_running() {
   local pid started
   read -r pid started 2>/dev/null <"$STATE/$1.pid" || return 1

@@ -29,6 +29,9 @@ node_up() {
   wait_for "the node" 60 "$STATE/log/kubelet.log" kubectl wait --for=condition=Ready node/node1 --timeout=1s
   wait_for DNS 60 "$STATE/log/kubelet.log; kubectl -n kube-system describe pods" \
     kubectl -n kube-system wait --for=condition=Available deployment/coredns --timeout=1s
+  # Available says that CoreDNS runs; kube-proxy makes its address work a moment later.
+  wait_for "an answer of DNS" 30 "$STATE/log/kube-proxy.log" nsenter --net="/run/netns/$NAMESPACE" \
+    /bin/busybox nslookup kubernetes.default.svc.cluster.local "$DNS_IP"
   say "node ready, DNS answers"
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use kube::api::ListParams;
 use kube::{Api, Client, Config, Resource};
 
+use super::error::chain;
 use super::{ClusterError, call};
 use crate::api::{InitDiagnosis, InitLog};
 
@@ -143,19 +144,4 @@ where
         Some(namespace) => Api::namespaced(client.clone(), namespace),
         None => Api::all(client.clone()),
     }
-}
-
-/// An error with its causes, on one line.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let cause_text = cause.to_string();
-        if !text.contains(&cause_text) {
-            text.push_str(": ");
-            text.push_str(&cause_text);
-        }
-        source = cause.source();
-    }
-    text
 }

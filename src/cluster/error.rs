@@ -91,8 +91,13 @@ pub(super) fn summary(error: &kube::Error) -> String {
             message.to_owned()
         };
     }
+    chain(error)
+}
+
+/// An error with its causes, on one line.
+pub(super) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
-    let mut source = std::error::Error::source(error);
+    let mut source = error.source();
     while let Some(cause) = source {
         let cause_text = cause.to_string();
         // Many errors repeat their cause in their own text.
@@ -102,5 +107,6 @@ pub(super) fn summary(error: &kube::Error) -> String {
         }
         source = cause.source();
     }
-    text
+    // A parser shows the place of an error in a picture of several lines.
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -208,8 +208,14 @@ impl Captures {
         // The node first: a slow node must not hold places that others could use.
         let _node = limit.acquire_owned().await;
         let _place = self.reads.clone().acquire_owned().await;
-        let mut log = Err(LogError::Failed("not read".to_owned()));
-        for pause in [0, 500, 2_000] {
+        let mut log = Err(LogError::Removed("the Pod is on no node".to_owned()));
+        // The API server answers 204 for a Pod without a node, which reads as an empty log.
+        let pauses: &[u64] = if pod.spec.node_name.is_some() {
+            &[0, 500, 2_000]
+        } else {
+            &[]
+        };
+        for &pause in pauses {
             tokio::time::sleep(Duration::from_millis(pause)).await;
             log = logs::read_ended(&self.client, &request).await;
             if !log.as_ref().is_err_and(LogError::is_transient) {

@@ -248,7 +248,15 @@ impl Fold {
                 attempt.log_holds = None;
             }
         }
-        for entry in self.entries.iter_mut().filter(|entry| !has_logs(entry)) {
+        // As many Pods are told in full, with logs or without; of the others the last attempt has to do.
+        let in_full =
+            MAX_LOGGED_PODS.saturating_sub(self.entries.iter().filter(|entry| has_logs(entry)).count());
+        for entry in self
+            .entries
+            .iter_mut()
+            .filter(|entry| !has_logs(entry))
+            .skip(in_full)
+        {
             let excess = entry.attempts.len().saturating_sub(1);
             entry.attempts.drain(..excess);
             for attempt in &mut entry.attempts {

@@ -11,8 +11,10 @@ use crate::diagnose::{catalogue, cut};
 
 /// How long no Pod may be affected before a workload that wants none counts as gone.
 const GONE_AFTER: SignedDuration = SignedDuration::from_secs(60);
-/// How often an open diagnosis is looked at when nothing happens: what was missed heals.
-const RESYNC: SignedDuration = SignedDuration::from_mins(5);
+/// How often an open diagnosis is looked at when nothing happens. What its Pods wait for sends no events to us:
+/// often at first, when people work on it, and seldom once it is old.
+const RESYNC: (SignedDuration, SignedDuration) =
+    (SignedDuration::from_secs(15), SignedDuration::from_mins(5));
 /// How soon a diagnosis without affected Pods is looked at again.
 const SETTLING: SignedDuration = SignedDuration::from_secs(30);
 
@@ -147,7 +149,10 @@ pub(super) fn next_look(
                 })
                 .min();
             let waits = seen.pods.iter().filter_map(PodObservation::waits_until).min();
-            earliest(earliest(escalates, waits), after(RESYNC))
+            let oldest = affected.iter().filter_map(|pod| pod.stuck_since).min();
+            let age = oldest.map_or(SignedDuration::ZERO, |since| now.duration_since(since));
+            let (least, most) = RESYNC;
+            earliest(earliest(escalates, waits), after((age / 8).clamp(least, most)))
         }
     }
 }

@@ -213,7 +213,7 @@ fn a_first_failure_is_observed_without_an_event_and_the_second_makes_it_active()
         (story.state(), story.status().severity),
         (State::Observed, Some(Severity::Info))
     );
-    assert_eq!(plan.recheck_at, Some(second(120)));
+    assert!(plan.recheck_at.is_some_and(|at| at <= second(120)), "{plan:?}");
     assert!(story.events.is_empty());
 
     story.look(12, vec![crashed("a")]);

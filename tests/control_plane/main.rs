@@ -8,8 +8,13 @@
     reason = "a test that fails must say so"
 )]
 
+mod failures;
+mod lifecycle;
+mod objects;
 #[allow(dead_code, reason = "each suite uses what it needs of it")]
 #[path = "../pods/mod.rs"]
 mod pods;
 mod status_oracle;
+#[allow(dead_code, reason = "each suite uses what it needs of it")]
+#[path = "../support/mod.rs"]
 mod support;

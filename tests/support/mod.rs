@@ -1,4 +1,7 @@
-//! A client of the test cluster, and a namespace for each test.
+//! A client of the test cluster, a namespace for each test, and the controller as a process.
+
+pub mod controller;
+pub mod observe;
 
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
@@ -17,13 +20,7 @@ const KUBECONFIG: &str = "INITWATCH_TEST_KUBECONFIG";
 /// It takes its cluster from a variable of its own, never from KUBECONFIG: these tests write, and must not do
 /// so in the cluster that a developer happens to work with.
 pub async fn client() -> Client {
-    let Some(path) = std::env::var_os(KUBECONFIG).filter(|path| !path.is_empty()) else {
-        panic!(
-            "{KUBECONFIG} is not set, so there is no cluster to test against.\n\
-             Run `make test`, which starts one; or start it with tests/cluster/up and set {KUBECONFIG} to the \
-             kubeconfig that it names."
-        );
-    };
+    let path = kubeconfig();
     let shown = path.to_string_lossy().into_owned();
     let kubeconfig = Kubeconfig::read_from(path)
         .unwrap_or_else(|error| panic!("{KUBECONFIG}={shown} cannot be read: {error}"));
@@ -36,6 +33,18 @@ pub async fn client() -> Client {
         panic!("the test cluster at {server} does not answer ({error}); is it up? See tests/cluster/up.");
     }
     client
+}
+
+/// The kubeconfig of the test cluster.
+pub fn kubeconfig() -> std::ffi::OsString {
+    let path = std::env::var_os(KUBECONFIG).filter(|path| !path.is_empty());
+    path.unwrap_or_else(|| {
+        panic!(
+            "{KUBECONFIG} is not set, so there is no cluster to test against.\n\
+             Run `make test`, which starts one; or start it with tests/cluster/up and set {KUBECONFIG} to the \
+             kubeconfig that it names."
+        )
+    })
 }
 
 /// Runs a test in a fresh namespace, which is deleted afterwards whether the test passes or not.

@@ -1,0 +1,2 @@
+//! Deciding why a Pod is stuck in its init containers.
+pub mod wait;

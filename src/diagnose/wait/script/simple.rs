@@ -12,7 +12,10 @@ use super::{Scope, Walker};
 use crate::diagnose::wait::command::{self, Unwrapped};
 use crate::diagnose::wait::marked;
 use crate::diagnose::wait::tools::{self, Found, Recognised};
-use crate::diagnose::wait::types::{Protocol, TargetKind};
+use crate::diagnose::wait::types::{LoopShape, Protocol, TargetKind};
+
+/// More words of one command than this are not looked at.
+const MAX_WORDS: usize = 256;
 
 /// More variables than this are not remembered.
 const MAX_VARIABLES: usize = 512;
@@ -49,11 +52,14 @@ impl Walker<'_> {
             self.test(operands, scope);
             return;
         }
-        let fields: Vec<String> = raw
-            .iter()
-            .flat_map(|word| self.variables.expand(word).fields)
-            .take(256)
-            .collect();
+        let mut fields: Vec<String> = Vec::new();
+        for word in raw.iter().take(MAX_WORDS) {
+            let expansion = self.variables.expand(word);
+            fields.extend(expansion.fields);
+            for (name, text) in expansion.assigned {
+                self.bind(&name, Binding::Text(text));
+            }
+        }
         self.words(fields, &raw.join(" "), scope);
     }
 
@@ -68,7 +74,9 @@ impl Walker<'_> {
     fn words(&mut self, fields: Vec<String>, raw: &str, scope: Scope) {
         let Some(name) = fields.first() else { return };
         if let Some(function) = self.functions.get(name).cloned() {
+            let names = fields.clone();
             self.call(&function, fields, scope);
+            self.functions_by_name(&names, scope);
             return;
         }
         if name == "eval" {
@@ -128,10 +136,26 @@ impl Walker<'_> {
                 }
             }
             Recognised::Unknown => {
+                self.functions_by_name(&words, scope);
                 for found in tools::connection_urls(&words) {
                     self.findings.target(found, raw, around);
                 }
                 self.findings.opaque(words, around);
+            }
+        }
+    }
+
+    /// `retry_while check_database 12 5`: a function of the script that another one calls by its name, as often as
+    /// that one sees fit (Bitnami's `libos.sh`).
+    fn functions_by_name(&mut self, words: &[String], scope: Scope) {
+        for word in words.iter().skip(1) {
+            if let Some(function) = self.functions.get(word).cloned() {
+                self.loops.push(LoopShape {
+                    unbounded: false,
+                    sleep: None,
+                });
+                self.call(&function, vec![word.clone()], scope);
+                self.loops.pop();
             }
         }
     }

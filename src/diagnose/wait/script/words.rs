@@ -41,6 +41,8 @@ pub(super) struct Expansion {
     pub(super) fields: Vec<String>,
     /// The scripts whose output is part of it: `$(…)` in the word, or in a variable of the word.
     pub(super) commands: Vec<String>,
+    /// Variables that the word sets: `${NAME:=default}`.
+    pub(super) assigned: Vec<(String, String)>,
 }
 
 impl Expansion {
@@ -162,6 +164,12 @@ impl Variables<'_> {
                     builder.split(&self.positional.join(" "));
                     return;
                 }
+                if let Parameter::NamedWithAllIndices { name, .. } = parameter
+                    && let Some(Binding::Text(words)) = self.script.get(name)
+                {
+                    builder.split(words);
+                    return;
+                }
                 let value = self.lookup(parameter, builder);
                 builder.value(
                     &value.unwrap_or_else(|| marked::unknown(&name_of(parameter))),
@@ -183,16 +191,13 @@ impl Variables<'_> {
                 let value = self
                     .lookup(parameter, builder)
                     .filter(|value| !value.is_empty() || matches!(test_type, ParameterTestType::Unset));
-                match value {
-                    Some(value) => builder.value(&value, in_quotes),
-                    // The variable may come from `envFrom`, and then the default is not used.
-                    None if self.environment.is_open() && matches!(parameter, Parameter::Named(_)) => {
-                        builder.quoted(&marked::unknown(&name_of(parameter)));
-                    }
-                    None => {
-                        let default = self.expand_to(default_value.as_deref().unwrap_or(""), depth + 1);
-                        builder.value(&default.joined(), in_quotes);
-                        builder.expansion.commands.extend(default.commands);
+                if let Some(value) = value {
+                    builder.value(&value, in_quotes);
+                } else {
+                    let text = self.default(parameter, default_value.as_deref(), builder, depth);
+                    builder.value(&text, in_quotes);
+                    if matches!(expression, ParameterExpr::AssignDefaultValues { .. }) {
+                        builder.expansion.assigned.push((name_of(parameter), text));
                     }
                 }
             }
@@ -209,55 +214,34 @@ impl Variables<'_> {
                 Some(value) if value.is_empty() => {}
                 _ => builder.quoted(&marked::unknown(&name_of(parameter))),
             },
-            ParameterExpr::RemoveSmallestSuffixPattern {
-                parameter,
-                pattern: Some(pattern),
-                ..
-            } => {
-                self.remove(parameter, pattern, builder, |value, literal| {
-                    value.rsplit_once(literal).map(|(kept, _)| kept)
-                });
-            }
-            ParameterExpr::RemoveLargestSuffixPattern {
-                parameter,
-                pattern: Some(pattern),
-                ..
-            } => {
-                self.remove(parameter, pattern, builder, |value, literal| {
-                    value.split_once(literal).map(|(kept, _)| kept)
-                });
-            }
-            ParameterExpr::RemoveSmallestPrefixPattern {
-                parameter,
-                pattern: Some(pattern),
-                ..
-            } => {
-                self.remove(parameter, pattern, builder, |value, literal| {
-                    value.split_once(literal).map(|(_, kept)| kept)
-                });
-            }
-            ParameterExpr::RemoveLargestPrefixPattern {
-                parameter,
-                pattern: Some(pattern),
-                ..
-            } => {
-                self.remove(parameter, pattern, builder, |value, literal| {
-                    value.rsplit_once(literal).map(|(_, kept)| kept)
-                });
-            }
-            other => builder.quoted(&marked::unknown(parameter_name(other).as_deref().unwrap_or("…"))),
+            other => match trimming(other) {
+                Some((parameter, pattern, cut)) => self.remove(parameter, pattern, builder, cut),
+                None => builder.quoted(&marked::unknown(parameter_name(other).as_deref().unwrap_or("…"))),
+            },
         }
+    }
+
+    /// What `${NAME:-default}` stands for when nothing in sight sets the name.
+    fn default(
+        &self,
+        parameter: &Parameter,
+        default_value: Option<&str>,
+        builder: &mut Builder,
+        depth: usize,
+    ) -> String {
+        // The variable may come from `envFrom`, and then the default is not used.
+        if self.environment.is_open() && matches!(parameter, Parameter::Named(_)) {
+            return marked::unknown(&name_of(parameter));
+        }
+        let default = self.expand_to(default_value.unwrap_or(""), depth + 1);
+        let text = default.joined();
+        builder.expansion.commands.extend(default.commands);
+        text
     }
 
     /// `${ADDRESS%%:*}` and its kin, for patterns that are a literal with a `*` at the outer end: what people split
     /// addresses with. Other patterns make the value unknown.
-    fn remove(
-        &self,
-        parameter: &Parameter,
-        pattern: &str,
-        builder: &mut Builder,
-        cut: for<'t> fn(&'t str, &str) -> Option<&'t str>,
-    ) {
+    fn remove(&self, parameter: &Parameter, pattern: &str, builder: &mut Builder, cut: Cut) {
         let name = name_of(parameter);
         let literal = pattern.trim_matches('*');
         let usual = !literal.is_empty()
@@ -310,6 +294,37 @@ fn output_of(script: &str) -> String {
         }
         _ => marked::command_output(),
     }
+}
+
+/// Cuts a text at a literal; none if the literal is not in it.
+type Cut = for<'t> fn(&'t str, &str) -> Option<&'t str>;
+
+/// The four expansions that take off a pattern at one end.
+fn trimming(expression: &ParameterExpr) -> Option<(&Parameter, &str, Cut)> {
+    let (parameter, pattern, cut): (_, _, Cut) = match expression {
+        ParameterExpr::RemoveSmallestSuffixPattern {
+            parameter, pattern, ..
+        } => (parameter, pattern, |text, literal| {
+            text.rsplit_once(literal).map(|(kept, _)| kept)
+        }),
+        ParameterExpr::RemoveLargestSuffixPattern {
+            parameter, pattern, ..
+        } => (parameter, pattern, |text, literal| {
+            text.split_once(literal).map(|(kept, _)| kept)
+        }),
+        ParameterExpr::RemoveSmallestPrefixPattern {
+            parameter, pattern, ..
+        } => (parameter, pattern, |text, literal| {
+            text.split_once(literal).map(|(_, kept)| kept)
+        }),
+        ParameterExpr::RemoveLargestPrefixPattern {
+            parameter, pattern, ..
+        } => (parameter, pattern, |text, literal| {
+            text.rsplit_once(literal).map(|(_, kept)| kept)
+        }),
+        _ => return None,
+    };
+    Some((parameter, pattern.as_deref()?, cut))
 }
 
 fn name_of(parameter: &Parameter) -> String {

@@ -55,6 +55,31 @@ use super::*;
 #[case("while ! (echo > /dev/tcp/db/5432) >/dev/null 2>&1; do sleep 1; done", &["tcp db:5432 forever"])]
 #[case("until exec 3<>/dev/tcp/db/5432; do sleep 1; done", &["tcp db:5432 forever"])]
 #[case("until bash -c 'cat < /dev/null > /dev/tcp/$DB_HOST/5432'; do sleep 1; done", &["tcp $DB_HOST:5432 forever"])]
+#[case("while ! </dev/tcp/db/5432; do sleep 1; done", &["tcp db:5432 forever"])]
+#[case("until printf '' 2>>/dev/null >>/dev/tcp/db/5432; do sleep 1; done", &["tcp db:5432 forever"])]
+// From well-known charts.
+#[case("dockerize -wait \"tcp://$DB_HOST:$DB_PORT\" -wait \"tcp://$REDIS_HOST:$REDIS_PORT\" -timeout 120s",
+    &["tcp $DB_HOST:$DB_PORT", "tcp $REDIS_HOST:$REDIS_PORT"])]
+#[case(". /opt/bitnami/scripts/libos.sh\ncheck_db() {\n  local result=1\n  if [[ -n $(PGPASSWORD=$P psql -h \"pg\" -U u -tA -c 'select 1') ]]; then result=0; fi\n  return $result\n}\nif ! retry_while \"check_db\"; then\n  error no\n  exit 1\nfi",
+    &["tcp pg:5432"])]
+#[case("retry_while() { for ((i=1; i<=12; i++)); do \"$@\" && return 0; sleep 5; done; return 1; }\nup() { nc -z mq 5672; }\nretry_while up",
+    &["tcp mq:5672"])]
+#[case("HOSTS=(es-0.es es-1.es)\nfor h in \"${HOSTS[@]}\"; do until curl -s http://$h:9200; do sleep 1; done; done",
+    &["http es-0.es:9200 forever", "http es-1.es:9200 forever"])]
+#[case("until [ `curl -s -o /dev/null -w '%{http_code}' http://gitlab-minio:9000/minio/health/live` = 200 ]; do sleep 1; done",
+    &["http gitlab-minio:9000 forever"])]
+#[case("until [ $(curl -sk -u \"elastic:$PW\" https://es:9200/_cluster/health | jq -r .status) = green ]; do sleep 1; done",
+    &["https es:9200 forever"])]
+#[case("retry=0; while ! nc -z db 5432; do retry=$((retry+1)); [ $retry -eq 10 ] && exit 1; sleep 1; done", &["tcp db:5432"])]
+#[case("C=0; while [ $C -lt 60 ]; do if pg_isready -h pg; then exit 0; fi; let C++; sleep 1; done; exit 1", &["tcp pg:5432"])]
+#[case("until [ \"$(getent ahosts kafka-headless | wc -l)\" -ge 3 ]; do sleep 1; done", &["name kafka-headless forever"])]
+#[case("until curl -fsI http://localhost:15021/healthz/ready; do sleep 1; done; curl http://api/x", &["http localhost:15021 forever"])]
+#[case("set -e\nend=$(( $(date +%s) + 60 ))\nwhile ! nc -z db 5432; do [ $(date +%s) -gt $end ] && exit 1; sleep 1; done", &["tcp db:5432"])]
+#[case("cmd=\"nc -z db 5432\"; until $cmd; do sleep 1; done", &["tcp db:5432 forever"])]
+#[case("until git ls-remote https://git.example/a.git; do sleep 1; done", &["https git.example:443 forever"])]
+#[case("nc -zw5 db 5432 && echo ok || (echo failed; exit 1)", &["tcp db:5432 once"])]
+#[case("wait-for-port --timeout=120 --host=\"db\" --state=inuse 5432", &["tcp db:5432"])]
+#[case("until nc -z db 5432\r\ndo sleep 1\ndone", &["tcp db:5432 forever"])]
 // Tests of outputs.
 #[case("until [ \"$(curl -s -o /dev/null -w '%{http_code}' http://es:9200)\" = \"200\" ]; do sleep 5; done", &["http es:9200 forever"])]
 #[case("while [ \"$(curl -s -o /dev/null -w ''%{http_code}'' http://es:9200)\" != \"200\" ]; do sleep 5; done", &["http es:9200 forever"])]
@@ -126,6 +151,7 @@ fn scripts_wait_for(#[case] script: &str, #[case] expected: &[&str]) {
 #[case("until nc -z $DB_HOST $DB_PORT; do sleep 1; done", &["DB_HOST", "DB_PORT=5432"], "tcp $DB_HOST:5432 forever")]
 #[case("until nc -z ${DB_HOST:-postgres} ${DB_PORT:-5432}; do sleep 1; done", &[], "tcp postgres:5432 forever")]
 #[case("until nc -z ${DB_HOST:-postgres} 5432; do sleep 1; done", &["DB_HOST"], "tcp $DB_HOST:5432 forever")]
+#[case(": ${DB_HOST:=pg} \"${DB_PORT:=5432}\"; until nc -z $DB_HOST $DB_PORT; do sleep 1; done", &[], "tcp pg:5432 forever")]
 #[case("HOST=pg\nPORT=5432\nuntil nc -z $HOST $PORT; do sleep 1; done", &[], "tcp pg:5432 forever")]
 #[case("until nc -z ${RELEASE}-db 5432; do sleep 1; done", &["RELEASE"], "tcp $RELEASE-db:5432 forever")]
 #[case("until nc -z $(DB_HOST) 5432; do sleep 1; done", &["DB_HOST=pg"], "tcp pg:5432 forever")]

@@ -66,7 +66,11 @@ pub(super) fn entry_point(image: &str, args: &[String]) -> Option<&'static str> 
         "wait-for-it" | "docker-wait-for-it" => Some("wait-for-it"),
         "dockerize" => Some("dockerize"),
         "wait4x" => Some("wait4x"),
-        "kubectl" | "k8s-kubectl" => Some("kubectl"),
+        "kubectl" | "k8s-kubectl"
+            if matches!(first, "wait" | "get" | "rollout") || first.starts_with('-') =>
+        {
+            Some("kubectl")
+        }
         "curl" if first.starts_with('-') || first.contains("://") => Some("curl"),
         // Renamed and mirrored images: the arguments have an unmistakable form.
         _ if kubernetes::looks_like_wait_for(args) => Some("k8s-wait-for"),

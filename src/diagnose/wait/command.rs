@@ -74,7 +74,15 @@ pub fn analyse(container: &ContainerCommand<'_>) -> WaitAnalysis {
         }
         Unwrapped::Program(words) => {
             parsed = Parsed::Direct;
-            walker.program(words, deadline);
+            // As written: a variable that the kubelet fills in may be a secret.
+            let raw: Vec<&str> = container
+                .command
+                .iter()
+                .chain(container.args)
+                .take(64)
+                .map(String::as_str)
+                .collect();
+            walker.program(words, &raw.join(" "), deadline);
             (findings, assigned) = walker.finish();
             if findings.targets().is_empty() && !findings.opaque.is_empty() {
                 parsed = Parsed::Nothing;

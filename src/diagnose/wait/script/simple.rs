@@ -63,11 +63,10 @@ impl Walker<'_> {
         self.words(fields, &raw.join(" "), scope);
     }
 
-    /// A command by its words, marked; `raw` is how the script writes it.
-    pub(in crate::diagnose::wait) fn program(&mut self, words: Vec<String>, deadline: bool) {
-        let raw = words.join(" ");
+    /// A command by its words, marked; `raw` is how the Pod writes it.
+    pub(in crate::diagnose::wait) fn program(&mut self, words: Vec<String>, raw: &str, deadline: bool) {
         self.deadlines += usize::from(deadline);
-        self.words(words, &raw, Scope::PLAIN);
+        self.words(words, raw, Scope::PLAIN);
         self.deadlines -= usize::from(deadline);
     }
 

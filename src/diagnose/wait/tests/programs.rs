@@ -67,6 +67,24 @@ fn programs_wait_for(#[case] container: Container, #[case] expected: &[&str]) {
     assert!(!format!("{analysis:?}").contains("pw"), "{analysis:?}");
 }
 
+#[rstest]
+#[case("postgres://u:s3/c?r#e@t@db:5432/app", "tcp db:5432 once")]
+#[case("mysql://u:s3c,ret@db/app?x=1", "tcp db:3306 once")]
+#[case("http://u:s3c/ret@db/app", "http db:80 once")]
+#[case("jdbc:sqlserver://db:1433;databaseName=a;password=s3cret", "tcp db:1433 once")]
+#[case("jdbc:oracle:thin:@//db:1521/x", "tcp db:1521 once")]
+#[case("redis://:s3cret@[fd00::1]:6380/0", "tcp fd00::1:6380 once")]
+fn urls_lose_their_passwords(#[case] url: &str, #[case] expected: &str) {
+    let command = strings(&["./wait-for-db", url]);
+    let analysis = analyse(&ContainerCommand {
+        command: &command,
+        ..ContainerCommand::default()
+    });
+    assert_eq!(all_shown(&analysis), [expected]);
+    let text = format!("{analysis:?}");
+    assert!(!text.contains("s3") && !text.contains("ret@"), "{text}");
+}
+
 #[test]
 fn with_env_from_any_name_may_be_set() {
     let command = strings(&["sh", "-c", "until nc -z ${DB_HOST:-db} $(PORT); do sleep 1; done"]);

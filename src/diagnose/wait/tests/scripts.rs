@@ -80,6 +80,14 @@ use super::*;
 #[case("nc -zw5 db 5432 && echo ok || (echo failed; exit 1)", &["tcp db:5432 once"])]
 #[case("wait-for-port --timeout=120 --host=\"db\" --state=inuse 5432", &["tcp db:5432"])]
 #[case("until nc -z db 5432\r\ndo sleep 1\ndone", &["tcp db:5432 forever"])]
+#[case("until test -d /var/lib/headscale; do sleep 1; done", &["file /var/lib/headscale forever"])]
+#[case("code=\"0\"; while [[ $code != \"200\" && $code != \"301\" ]]; do echo \"not ready, $code\"; code=\"$(curl --insecure -s -o /dev/null -w ''%{http_code}'' http://arango:8529)\"; sleep 5; done",
+    &["http arango:8529 forever"])]
+#[case("wait_for_db() {\n  counter=0\n  while ! nc -z db 5432; do\n    counter=$((counter+1))\n    if [ $counter == 30 ]; then\n      exit 1\n    fi\n    sleep 5\n  done\n}\nwait_for_db",
+    &["tcp db:5432"])]
+#[case("until body=$(wget -qO- http://web); do sleep 1; done; echo $body", &["http web:80 forever"])]
+#[case("if [ \"$DATABASE\" = postgres ]\nthen\n  while ! nc -z $SQL_HOST $SQL_PORT; do sleep 0.1; done\nfi", &["tcp $SQL_HOST:$SQL_PORT forever"])]
+#[case("until nc kafka-0.kafka 9092 -w1; do echo waiting; sleep 2; done;", &["tcp kafka-0.kafka:9092 forever"])]
 // Tests of outputs.
 #[case("until [ \"$(curl -s -o /dev/null -w '%{http_code}' http://es:9200)\" = \"200\" ]; do sleep 5; done", &["http es:9200 forever"])]
 #[case("while [ \"$(curl -s -o /dev/null -w ''%{http_code}'' http://es:9200)\" != \"200\" ]; do sleep 5; done", &["http es:9200 forever"])]

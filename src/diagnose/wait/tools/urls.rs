@@ -84,22 +84,34 @@ pub(in crate::diagnose::wait) fn servers(text: &str) -> Vec<TargetKind> {
 
 /// The part of a URL behind `scheme://`, which may list several servers.
 fn authority(rest: &str, default_port: u16, protocol: Protocol) -> Vec<TargetKind> {
-    let rest = rest.split(['?', ';', '#']).next().unwrap_or("");
-    // A password may hold a slash, and a path may hold an at sign: the user is before the last at sign of the
-    // authority, or of everything if the authority has none but the path looks like the rest of a password.
-    let authority = rest.split('/').next().unwrap_or("");
-    let hosts = match authority.rsplit_once('@') {
-        Some((_, hosts)) => hosts,
-        None if !matches!(protocol, Protocol::Http | Protocol::Https) => match rest.rsplit_once('@') {
-            Some((_, behind)) => behind.split('/').next().unwrap_or(""),
-            None => authority,
-        },
-        None => authority,
+    let ends = ['/', '?', ';', '#'];
+    let authority = rest.split(ends).next().unwrap_or("");
+    let web = matches!(protocol, Protocol::Http | Protocol::Https);
+    let is_user = |text: &str| {
+        text.split_once(':')
+            .is_some_and(|(_, port)| marked::to_port(port).is_none_or(|port| matches!(port, Port::Named(_))))
+    };
+    let hosts = match (authority.rsplit_once('@'), rest.rsplit_once('@')) {
+        (Some((_, hosts)), _) if web => hosts,
+        // A password may hold any of the characters that end an authority, while the path of a web address may hold
+        // an at sign.
+        (_, Some((_, behind))) if !web || is_user(authority) => behind.split(ends).next().unwrap_or(""),
+        _ => authority,
     };
     hosts
         .split(',')
         .take(MAX_SERVERS)
         .filter_map(|address| network(address, default_port, protocol))
+        // What is no number is no port of a URL, but perhaps a part of a password.
+        .filter(|kind| {
+            !matches!(
+                kind,
+                TargetKind::Network {
+                    port: Some(Port::Named(_)),
+                    ..
+                }
+            )
+        })
         .collect()
 }
 

@@ -1,10 +1,5 @@
-<<<<<<< HEAD
 //! The program `initwatch`, also `kubectl initwatch`.
 
 fn main() -> std::process::ExitCode {
     initwatch::cli::main()
 }
-=======
-//! x
-fn main() {}
->>>>>>> wait

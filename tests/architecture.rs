@@ -5,16 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// From the lowest to the highest. `telemetry` stands beside them: it imports none of them.
-const ORDER: [&str; 8] = [
-    "api",
-    "pod",
-    "diagnose",
-    "plan",
-    "cluster",
-    "telemetry",
-    "controller",
-    "cli",
-];
+const ORDER: [&str; 8] = ["api", "pod", "diagnose", "plan", "cluster", "telemetry", "controller", "cli"];
 /// Values in, values out.
 const PURE: [&str; 4] = ["api", "pod", "diagnose", "plan"];
 /// What a pure module must not name: I/O, tasks, and the time.
@@ -33,13 +24,8 @@ const IMPURE: [&str; 10] = [
 
 /// Code without comments and without the test module at the end of a file.
 fn code(source: &str) -> String {
-    let lines = source
-        .lines()
-        .take_while(|line| !line.trim_start().starts_with("#[cfg(test)]"));
-    lines
-        .map(|line| line.split("//").next().unwrap_or_default())
-        .collect::<Vec<_>>()
-        .join("\n")
+    let lines = source.lines().take_while(|line| !line.trim_start().starts_with("#[cfg(test)]"));
+    lines.map(|line| line.split("//").next().unwrap_or_default()).collect::<Vec<_>>().join("\n")
 }
 
 /// The top-level modules that a piece of code names through `crate::`.
@@ -84,12 +70,8 @@ fn faults(module: &str, source: &str) -> Vec<String> {
     let code = code(source);
     let rank = |name: &str| ORDER.iter().position(|other| *other == name);
     let own = rank(module);
-    let upward = imports(&code)
-        .into_iter()
-        .filter(|name| rank(name) > own && rank(name).is_some());
-    let mut faults: Vec<_> = upward
-        .map(|name| format!("imports {name}, which is higher"))
-        .collect();
+    let upward = imports(&code).into_iter().filter(|name| rank(name) > own && rank(name).is_some());
+    let mut faults: Vec<_> = upward.map(|name| format!("imports {name}, which is higher")).collect();
     if PURE.contains(&module) {
         let impure = IMPURE.iter().filter(|word| code.contains(**word));
         faults.extend(impure.map(|word| format!("is pure and names {word}")));
@@ -116,11 +98,7 @@ fn lower_modules_import_no_higher_ones_and_pure_ones_do_no_io() {
         for path in files(&source.join(module)) {
             count += 1;
             let faults = faults(module, &fs::read_to_string(&path).unwrap());
-            found.extend(
-                faults
-                    .into_iter()
-                    .map(|fault| format!("{}: {fault}", path.display())),
-            );
+            found.extend(faults.into_iter().map(|fault| format!("{}: {fault}", path.display())));
         }
     }
     assert!(count > 30, "only {count} files were read");
@@ -130,9 +108,7 @@ fn lower_modules_import_no_higher_ones_and_pure_ones_do_no_io() {
 #[test]
 fn every_module_has_a_place_in_the_order() {
     let library = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/lib.rs")).unwrap();
-    let modules = library
-        .lines()
-        .filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';'));
+    let modules = library.lines().filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';'));
     let without: Vec<_> = modules.filter(|module| !ORDER.contains(module)).collect();
     assert!(without.is_empty(), "{without:?} have no place");
 }
@@ -140,17 +116,8 @@ fn every_module_has_a_place_in_the_order() {
 #[test]
 fn this_test_can_fail() {
     assert_eq!(faults("pod", "use crate::controller::Settings;").len(), 1);
-    assert_eq!(
-        faults("pod", "use crate::{api::v1alpha1::{A, B}, plan::Plan};").len(),
-        1
-    );
+    assert_eq!(faults("pod", "use crate::{api::v1alpha1::{A, B}, plan::Plan};").len(), 1);
     assert_eq!(faults("plan", "let now = Timestamp::now();").len(), 1);
-    assert!(
-        faults(
-            "plan",
-            "use crate::{api, pod::view};\n// Timestamp::now in a comment"
-        )
-        .is_empty()
-    );
+    assert!(faults("plan", "use crate::{api, pod::view};\n// Timestamp::now in a comment").is_empty());
     assert!(faults("cluster", "use tokio::time; use crate::plan;").is_empty());
 }

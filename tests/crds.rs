@@ -12,9 +12,7 @@ use initwatch::api;
 use serde_json::Value;
 
 fn file(plural: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("crds")
-        .join(format!("{plural}.yaml"))
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("crds").join(format!("{plural}.yaml"))
 }
 
 /// `UPDATE_CRDS=1 cargo test --test crds` writes the files (`make crds`).
@@ -27,11 +25,7 @@ fn the_shipped_definitions_are_those_of_the_types() {
             std::fs::write(&path, &rendered).unwrap();
         }
         let shipped = std::fs::read_to_string(&path).unwrap_or_default();
-        assert!(
-            shipped == rendered,
-            "{} differs from the types; run: make crds",
-            path.display()
-        );
+        assert!(shipped == rendered, "{} differs from the types; run: make crds", path.display());
     }
 }
 
@@ -45,11 +39,7 @@ fn every_string_and_every_list_has_a_bound() {
         for part in ["spec", "status"] {
             check(&schema[part], part, &mut seen);
         }
-        assert!(
-            seen > 10,
-            "{seen} strings and lists in {}",
-            definition.spec.names.kind
-        );
+        assert!(seen > 10, "{seen} strings and lists in {}", definition.spec.names.kind);
     }
 }
 
@@ -59,10 +49,7 @@ fn check(schema: &Value, path: &str, seen: &mut usize) {
         Some("string") => {
             *seen += 1;
             // The two patterns of this crate bound the length themselves.
-            assert!(
-                has(&["maxLength", "enum", "format", "pattern"]),
-                "{path} has no bound"
-            );
+            assert!(has(&["maxLength", "enum", "format", "pattern"]), "{path} has no bound");
         }
         Some("array") => {
             *seen += 1;
@@ -95,9 +82,7 @@ fn explained(schema: &Value, path: &str) {
     for (name, property) in schema["properties"].as_object().into_iter().flatten() {
         let path = format!("{path}.{name}");
         assert!(
-            property["description"]
-                .as_str()
-                .is_some_and(|text| text.len() > 3),
+            property["description"].as_str().is_some_and(|text| text.len() > 3),
             "{path} is not explained"
         );
         explained(property, &path);

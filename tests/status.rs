@@ -32,15 +32,14 @@ fn vectors() {
         .flat_map(|vector| {
             let pod = view(vector.pod(now()));
             let newer = vector.since_1_35.as_ref().unwrap_or(&vector.status);
-            [
-                (PrinterVersion::Until1_34, &vector.status),
-                (PrinterVersion::From1_35, newer),
-            ]
-            .map(|(version, status)| {
-                let expected = format!("{} | {status} | {}", vector.ready, vector.restarts);
-                let got = cells(&kubectl_status_by(version, &pod));
-                (got != expected).then(|| format!("{} {version:?}: {got}, expected {expected}", vector.id))
-            })
+            [(PrinterVersion::Until1_34, &vector.status), (PrinterVersion::From1_35, newer)].map(
+                |(version, status)| {
+                    let expected = format!("{} | {status} | {}", vector.ready, vector.restarts);
+                    let got = cells(&kubectl_status_by(version, &pod));
+                    (got != expected)
+                        .then(|| format!("{} {version:?}: {got}, expected {expected}", vector.id))
+                },
+            )
         })
         .flatten()
         .collect();
@@ -49,12 +48,7 @@ fn vectors() {
 }
 
 fn cells(status: &KubectlStatus) -> String {
-    format!(
-        "{} | {} | {}",
-        status.ready_cell(),
-        status.text,
-        status.restarts_cell(now())
-    )
+    format!("{} | {} | {}", status.ready_cell(), status.text, status.restarts_cell(now()))
 }
 
 #[test]
@@ -70,11 +64,7 @@ fn the_version_of_the_rule_follows_the_server() {
         ("v1", "ü", PrinterVersion::Until1_34),
     ];
     for (major, minor, expected) in cases {
-        assert_eq!(
-            PrinterVersion::of_server(major, minor),
-            expected,
-            "{major}.{minor}"
-        );
+        assert_eq!(PrinterVersion::of_server(major, minor), expected, "{major}.{minor}");
     }
 }
 
@@ -86,16 +76,13 @@ fn an_empty_pod_prints_nothing() {
 
 /// A sidecar that was started, or a container that ended with 0.
 fn is_past(pod: &PodView, status: &ContainerStatus) -> bool {
-    let sidecar = pod
-        .init_container(&status.name)
-        .is_some_and(InitContainer::is_sidecar);
+    let sidecar = pod.init_container(&status.name).is_some_and(InitContainer::is_sidecar);
     let ended = status.state.terminated.as_ref();
     ended.is_some_and(|end| end.exit_code == 0) || (sidecar && status.started == Some(true))
 }
 
 fn initialized(pod: &PodView) -> bool {
-    pod.condition("Initialized")
-        .is_some_and(|condition| condition.status == "True")
+    pod.condition("Initialized").is_some_and(|condition| condition.status == "True")
 }
 
 proptest! {

@@ -21,10 +21,7 @@ pub struct RenderError {
 /// # Errors
 /// When the definition cannot be put into YAML, which would be a defect of this crate.
 pub fn render(definition: &CustomResourceDefinition) -> Result<String, RenderError> {
-    let fail = |reason: String| RenderError {
-        kind: definition.spec.names.kind.clone(),
-        reason,
-    };
+    let fail = |reason: String| RenderError { kind: definition.spec.names.kind.clone(), reason };
     let mut value = serde_json::to_value(definition).map_err(|error| fail(error.to_string()))?;
     bound(&mut value);
     let yaml = serde_saphyr::to_string(&value).map_err(|error| fail(error.to_string()))?;
@@ -37,9 +34,7 @@ fn bound(value: &mut Value) {
     match value {
         Value::Object(fields) => {
             let is_string = fields.get("type").and_then(Value::as_str) == Some("string");
-            let is_bound = ["maxLength", "enum", "format"]
-                .iter()
-                .any(|name| fields.contains_key(*name));
+            let is_bound = ["maxLength", "enum", "format"].iter().any(|name| fields.contains_key(*name));
             // Printer columns have a type as well, but no schema.
             if is_string && !is_bound && !fields.contains_key("jsonPath") {
                 fields.insert("maxLength".to_owned(), FOREIGN_STRING.into());

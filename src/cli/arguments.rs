@@ -92,9 +92,8 @@ fn listen(text: &str) -> Result<Listen, String> {
 
 /// A duration as people write it (jiff's friendly form, or ISO 8601): at least a second, at most a week.
 fn duration(text: &str) -> Result<SignedDuration, String> {
-    let duration: SignedDuration = text
-        .parse()
-        .map_err(|_| "not a duration like 2m, 90s or 1h30m".to_owned())?;
+    let duration: SignedDuration =
+        text.parse().map_err(|_| "not a duration like 2m, 90s or 1h30m".to_owned())?;
     if duration < SignedDuration::from_secs(1) || duration > SignedDuration::from_hours(7 * 24) {
         return Err("must be between 1s and 168h".to_owned());
     }

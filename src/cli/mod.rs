@@ -27,11 +27,7 @@ pub fn main() -> ExitCode {
         Command::Causes => print(|out| {
             for entry in catalogue::entries() {
                 let detected = if entry.detected { "detected" } else { "not yet" };
-                writeln!(
-                    out,
-                    "{:<28} {:<14} {detected:<9} {}",
-                    entry.code, entry.category, entry.remedy
-                )?;
+                writeln!(out, "{:<28} {:<14} {detected:<9} {}", entry.code, entry.category, entry.remedy)?;
             }
             Ok(())
         }),
@@ -54,9 +50,7 @@ fn run_controller(arguments: ControllerArguments) -> Result<(), String> {
         .enable_all()
         .build()
         .map_err(|error| format!("cannot start the runtime: {error}"))?;
-    let result = runtime
-        .block_on(controller::run(settings))
-        .map_err(|error| error.to_string());
+    let result = runtime.block_on(controller::run(settings)).map_err(|error| error.to_string());
     // Reads of logs that are under way must not hold the process up.
     runtime.shutdown_background();
     result

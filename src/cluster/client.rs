@@ -27,9 +27,7 @@ pub enum ConnectError {
 /// # Errors
 /// When there is no configuration, or one that makes no client.
 pub async fn connect() -> Result<(Client, String), ConnectError> {
-    let mut config = Config::infer()
-        .await
-        .map_err(|error| ConnectError::Configuration(chain(&error)))?;
+    let mut config = Config::infer().await.map_err(|error| ConnectError::Configuration(chain(&error)))?;
     config.connect_timeout = Some(Duration::from_secs(5));
     // Must outlast quiet watches (290 s); hung connections are found by it.
     config.read_timeout = Some(Duration::from_secs(300));
@@ -106,20 +104,13 @@ where
 {
     let api: Api<K> = scoped(client, namespace);
     let plural = K::plural(&());
-    let place = namespace.map_or_else(
-        || "in all namespaces".to_owned(),
-        |name| format!("in namespace {name}"),
-    );
-    match call(
-        format!("list {plural} {place}"),
-        api.list_metadata(&ListParams::default().limit(1)),
-    )
-    .await
-    {
+    let place =
+        namespace.map_or_else(|| "in all namespaces".to_owned(), |name| format!("in namespace {name}"));
+    match call(format!("list {plural} {place}"), api.list_metadata(&ListParams::default().limit(1))).await {
         Ok(_) => Ok(()),
-        Err(error) if error.is_not_found() => Err(NotReady::DefinitionMissing {
-            kind: K::kind(&()).into_owned(),
-        }),
+        Err(error) if error.is_not_found() => {
+            Err(NotReady::DefinitionMissing { kind: K::kind(&()).into_owned() })
+        }
         Err(error) if error.is_forbidden() => Err(NotReady::Forbidden {
             what: format!("list {plural} {place}"),
             message: error_message(&error),

@@ -73,10 +73,7 @@ pub async fn call<T>(
 ) -> Result<T, ClusterError> {
     match tokio::time::timeout(CALL_TIMEOUT, future).await {
         Ok(Ok(value)) => Ok(value),
-        Ok(Err(source)) => Err(ClusterError::Api {
-            what: what.into(),
-            source: Box::new(source),
-        }),
+        Ok(Err(source)) => Err(ClusterError::Api { what: what.into(), source: Box::new(source) }),
         Err(_) => Err(ClusterError::Timeout { what: what.into() }),
     }
 }
@@ -85,11 +82,7 @@ pub async fn call<T>(
 pub(super) fn summary(error: &kube::Error) -> String {
     if let kube::Error::Api(status) = error {
         let message = status.message.trim();
-        return if message.is_empty() {
-            format!("HTTP {}", status.code)
-        } else {
-            message.to_owned()
-        };
+        return if message.is_empty() { format!("HTTP {}", status.code) } else { message.to_owned() };
     }
     chain(error)
 }

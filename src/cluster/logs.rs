@@ -119,14 +119,8 @@ async fn read_stream(client: &Client, request: &LogRequest, role: LogRole) -> Re
         tail_lines: request.finished_at.is_none().then_some(RUNNING_TAIL_LINES),
         ..LogParams::default()
     };
-    let stream = pods
-        .log_stream(&request.pod, &params)
-        .await
-        .map_err(|error| refused(&error))?;
-    let window = LogWindow {
-        started_at: request.started_at,
-        finished_at: request.finished_at,
-    };
+    let stream = pods.log_stream(&request.pod, &params).await.map_err(|error| refused(&error))?;
+    let window = LogWindow { started_at: request.started_at, finished_at: request.finished_at };
     let mut collector = LogCollector::new(window, LogLimits::default());
     let mut stream = std::pin::pin!(stream);
     let mut read: u64 = 0;

@@ -54,9 +54,9 @@ pub async fn workload_facts(
         ("apps", "DaemonSet") => daemon_set(client, &controller, &mut facts).await,
         ("batch", "Job") => job(client, &controller, &mut facts).await,
         (group, kind) => {
-            facts.unchecked.push(format!(
-                "how many Pods {kind}.{group} wants: a kind that initwatch does not know"
-            ));
+            facts
+                .unchecked
+                .push(format!("how many Pods {kind}.{group} wants: a kind that initwatch does not know"));
             Ok(())
         }
     };
@@ -85,11 +85,7 @@ where
         + serde::de::DeserializeOwned,
 {
     let api: Api<K> = Api::namespaced(client.clone(), namespace);
-    call(
-        format!("get {} {namespace}/{name}", K::kind(&()).to_lowercase()),
-        api.get_opt(name),
-    )
-    .await
+    call(format!("get {} {namespace}/{name}", K::kind(&()).to_lowercase()), api.get_opt(name)).await
 }
 
 /// Only if it is the very object: one of the same name that came later says nothing about these Pods.
@@ -120,43 +116,26 @@ async fn replica_set(
         _ => {}
     }
     let set = same(set, &controller.uid);
-    let wanted = set
-        .as_ref()
-        .and_then(|set| set.spec.as_ref()?.replicas)
-        .unwrap_or(0);
-    let status = set
-        .as_ref()
-        .and_then(|set| set.status.clone())
-        .unwrap_or_default();
+    let wanted = set.as_ref().and_then(|set| set.spec.as_ref()?.replicas).unwrap_or(0);
+    let status = set.as_ref().and_then(|set| set.status.clone()).unwrap_or_default();
     facts.desired = Some(wanted).filter(|wanted| *wanted > 0);
     facts.active = Some(status.replicas);
     facts.ready = Some(status.ready_replicas.unwrap_or(0));
-    facts.end = if wanted > 0 {
-        WorkloadEnd::Lives
-    } else {
-        WorkloadEnd::WantsNone
-    };
+    facts.end = if wanted > 0 { WorkloadEnd::Lives } else { WorkloadEnd::WantsNone };
 
     if facts.workload.kind == "Deployment" && facts.workload.group == "apps" {
         let deployment: Option<Deployment> = get(client, &facts.namespace, &facts.workload.name).await?;
         if let Some(deployment) =
             deployment.filter(|deployment| deployment.metadata.deletion_timestamp.is_none())
         {
-            let replicas = deployment
-                .spec
-                .as_ref()
-                .and_then(|spec| spec.replicas)
-                .unwrap_or(1);
+            let replicas = deployment.spec.as_ref().and_then(|spec| spec.replicas).unwrap_or(1);
             if wanted == 0 && replicas > 0 {
                 facts.end = WorkloadEnd::Superseded;
             }
             if wanted > 0 {
                 facts.desired = Some(replicas);
             }
-            let ready = deployment
-                .status
-                .and_then(|status| status.ready_replicas)
-                .unwrap_or(0);
+            let ready = deployment.status.and_then(|status| status.ready_replicas).unwrap_or(0);
             facts.others_serve = Some((ready - facts.ready.unwrap_or(0)).max(0));
         }
     }
@@ -187,9 +166,7 @@ async fn stateful_set(
     facts.desired = Some(wanted);
     facts.active = Some(status.replicas);
     // The count is over all revisions: it speaks for this one only when every Pod is ready.
-    facts.ready = status
-        .ready_replicas
-        .filter(|ready| *ready == wanted && is_ours(&status.update_revision));
+    facts.ready = status.ready_replicas.filter(|ready| *ready == wanted && is_ours(&status.update_revision));
     Ok(())
 }
 
@@ -206,11 +183,7 @@ async fn daemon_set(
     facts.desired = Some(status.desired_number_scheduled);
     facts.active = Some(status.current_number_scheduled);
     facts.ready = Some(status.number_ready).filter(|ready| *ready == status.desired_number_scheduled);
-    facts.end = if status.desired_number_scheduled > 0 {
-        WorkloadEnd::Lives
-    } else {
-        WorkloadEnd::WantsNone
-    };
+    facts.end = if status.desired_number_scheduled > 0 { WorkloadEnd::Lives } else { WorkloadEnd::WantsNone };
     Ok(())
 }
 
@@ -249,11 +222,7 @@ async fn job(
 }
 
 fn controller_of(metadata: &ObjectMeta) -> Option<&OwnerReference> {
-    metadata
-        .owner_references
-        .as_ref()?
-        .iter()
-        .find(|owner| owner.controller == Some(true))
+    metadata.owner_references.as_ref()?.iter().find(|owner| owner.controller == Some(true))
 }
 
 fn reference(owner: &OwnerReference) -> WorkloadReference {

@@ -20,15 +20,11 @@ pub async fn look_up(client: &Client, name: &ServiceName) -> Lookup<ServiceFacts
         Err(error) => return Lookup::Unavailable(error.brief()),
     };
     let spec = service.spec.unwrap_or_default();
-    let ports = spec
-        .ports
-        .unwrap_or_default()
-        .into_iter()
-        .map(|port| ServicePort {
-            name: port.name.unwrap_or_default(),
-            port: port.port,
-            protocol: port.protocol.unwrap_or_else(|| "TCP".to_owned()),
-        });
+    let ports = spec.ports.unwrap_or_default().into_iter().map(|port| ServicePort {
+        name: port.name.unwrap_or_default(),
+        port: port.port,
+        protocol: port.protocol.unwrap_or_else(|| "TCP".to_owned()),
+    });
     Lookup::Found(ServiceFacts {
         type_: spec.type_.unwrap_or_else(|| "ClusterIP".to_owned()),
         headless: spec.cluster_ip.as_deref() == Some("None"),
@@ -40,22 +36,15 @@ pub async fn look_up(client: &Client, name: &ServiceName) -> Lookup<ServiceFacts
 
 async fn endpoints(client: &Client, name: &ServiceName) -> Option<Endpoints> {
     let slices: Api<EndpointSlice> = Api::namespaced(client.clone(), &name.namespace);
-    let params = ListParams::default()
-        .labels(&format!("kubernetes.io/service-name={}", name.name))
-        .limit(MAX_SLICES);
+    let params =
+        ListParams::default().labels(&format!("kubernetes.io/service-name={}", name.name)).limit(MAX_SLICES);
     let slices = call(format!("list endpointslices of {name}"), slices.list(&params)).await;
-    let slices = slices
-        .inspect_err(|error| tracing::debug!(%error, "endpoints not known"))
-        .ok()?;
+    let slices = slices.inspect_err(|error| tracing::debug!(%error, "endpoints not known")).ok()?;
     let mut count = Endpoints::default();
     for endpoint in slices.items.iter().flat_map(|slice| &slice.endpoints) {
         count.total += 1;
         // A missing `ready` counts as ready (api/discovery/v1/types.go).
-        if endpoint
-            .conditions
-            .as_ref()
-            .is_none_or(|conditions| conditions.ready != Some(false))
-        {
+        if endpoint.conditions.as_ref().is_none_or(|conditions| conditions.ready != Some(false)) {
             count.ready += 1;
         }
     }

@@ -25,15 +25,7 @@ pub(super) async fn apply(
     seen: &Observation,
     plan: Plan,
 ) -> Result<(), ReconcileError> {
-    let Plan {
-        ensure,
-        heal_spec,
-        logs,
-        drop_logs,
-        status,
-        events,
-        recheck_at: _,
-    } = plan;
+    let Plan { ensure, heal_spec, logs, drop_logs, status, events, recheck_at: _ } = plan;
     let object = match stored {
         Some(stored) if heal_spec => heal(context, key, stored, &seen.facts).await?,
         Some(stored) => stored.clone(),
@@ -43,9 +35,7 @@ pub(super) async fn apply(
     if let Some(mut status) = status {
         write_logs(context, key, &object, logs, &mut status).await;
         write_status(context, key, &object, &status).await?;
-        context
-            .tracker()
-            .know(key.clone(), reconcile::known(&status, true));
+        context.tracker().know(key.clone(), reconcile::known(&status, true));
         tracing::info!(
             diagnosis = %key,
             state = ?status.state,
@@ -54,16 +44,10 @@ pub(super) async fn apply(
             "written"
         );
     } else if let Some(status) = object.status.as_ref() {
-        context
-            .tracker()
-            .know(key.clone(), reconcile::known(status, true));
+        context.tracker().know(key.clone(), reconcile::known(status, true));
     }
     for pod in &seen.pods {
-        let ids: Vec<_> = pod
-            .attempts
-            .iter()
-            .map(|attempt| attempt.container_id.clone())
-            .collect();
+        let ids: Vec<_> = pod.attempts.iter().map(|attempt| attempt.container_id.clone()).collect();
         context.captures.written(&pod.uid, &ids);
     }
     for event in events {
@@ -83,25 +67,16 @@ async fn create(
     // Identity only: what changes (cause, state) is selected by fields.
     object.metadata.labels = Some(
         [
-            (
-                LABEL_WORKLOAD_KIND.to_owned(),
-                label_value(&facts.workload.kind.to_lowercase()),
-            ),
+            (LABEL_WORKLOAD_KIND.to_owned(), label_value(&facts.workload.kind.to_lowercase())),
             (LABEL_WORKLOAD_NAME.to_owned(), label_value(&facts.workload.name)),
         ]
         .into(),
     );
     let diagnoses: Api<InitDiagnosis> = Api::namespaced(context.client.clone(), &key.namespace);
-    let params = PostParams {
-        field_manager: Some(MANAGER.to_owned()),
-        ..PostParams::default()
-    };
-    call(
-        format!("create initdiagnosis {key}"),
-        diagnoses.create(&params, &object),
-    )
-    .await
-    .map_err(ReconcileError::of_write)
+    let params = PostParams { field_manager: Some(MANAGER.to_owned()), ..PostParams::default() };
+    call(format!("create initdiagnosis {key}"), diagnoses.create(&params, &object))
+        .await
+        .map_err(ReconcileError::of_write)
 }
 
 /// Puts the spec right again. Metadata belongs to the users and is left alone.
@@ -122,16 +97,10 @@ async fn heal(
         }
     }
     let patch = json!({"metadata": {"resourceVersion": stored.resource_version()}, "spec": spec});
-    let params = PatchParams {
-        field_manager: Some(MANAGER.to_owned()),
-        ..PatchParams::default()
-    };
-    call(
-        format!("patch initdiagnosis {key}"),
-        diagnoses.patch(&key.name, &params, &Patch::Merge(patch)),
-    )
-    .await
-    .map_err(ReconcileError::of_write)
+    let params = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
+    call(format!("patch initdiagnosis {key}"), diagnoses.patch(&key.name, &params, &Patch::Merge(patch)))
+        .await
+        .map_err(ReconcileError::of_write)
 }
 
 /// Writes the logs. One that cannot be written is not referred to, and the status says so: a diagnosis is
@@ -149,16 +118,8 @@ async fn write_logs(
         log.metadata.namespace = Some(key.namespace.clone());
         log.metadata.labels.clone_from(&object.metadata.labels);
         log.metadata.owner_references = Some(vec![owner_reference(object)]);
-        let params = PostParams {
-            field_manager: Some(MANAGER.to_owned()),
-            ..PostParams::default()
-        };
-        match call(
-            format!("create initlog {}/{name}", key.namespace),
-            api.create(&params, &log),
-        )
-        .await
-        {
+        let params = PostParams { field_manager: Some(MANAGER.to_owned()), ..PostParams::default() };
+        match call(format!("create initlog {}/{name}", key.namespace), api.create(&params, &log)).await {
             Ok(_) => {}
             // Its name is that of the attempt: it was written before.
             Err(error) if error.is_conflict() => {}
@@ -173,9 +134,7 @@ async fn write_logs(
                     totals.lost += 1;
                 }
                 if status.unchecked.len() < 10 {
-                    status
-                        .unchecked
-                        .push(crate::diagnose::cut(&format!("initlogs: {}", error.brief()), 256));
+                    status.unchecked.push(crate::diagnose::cut(&format!("initlogs: {}", error.brief()), 256));
                 }
             }
         }
@@ -200,16 +159,10 @@ async fn write_status(
     let params = PatchParams::apply(MANAGER).force();
     let patch = Patch::Apply(patch);
     let written = diagnoses.patch_status(&key.name, &params, &patch);
-    call(format!("apply status of initdiagnosis {key}"), written)
-        .await
-        .map_err(|error| {
-            // Deleted in between: read again, and it is made anew if it is still needed.
-            if error.is_not_found() {
-                ReconcileError::Conflict
-            } else {
-                ReconcileError::of_write(error)
-            }
-        })?;
+    call(format!("apply status of initdiagnosis {key}"), written).await.map_err(|error| {
+        // Deleted in between: read again, and it is made anew if it is still needed.
+        if error.is_not_found() { ReconcileError::Conflict } else { ReconcileError::of_write(error) }
+    })?;
     Ok(())
 }
 
@@ -249,10 +202,8 @@ async fn send(
     let regarding = regarding(key, facts, &intent.target);
     let change = intent.change.to_string();
     let uid = object.uid().unwrap_or_default();
-    let name = format!(
-        "initwatch-{}",
-        hash_of(&[regarding.uid.as_deref().unwrap_or_default(), &uid, &change])
-    );
+    let name =
+        format!("initwatch-{}", hash_of(&[regarding.uid.as_deref().unwrap_or_default(), &uid, &change]));
     let event = Event {
         metadata: ObjectMeta {
             name: Some(name.clone()),
@@ -302,11 +253,7 @@ fn regarding(key: &DiagnosisKey, facts: &WorkloadFacts, target: &EventTarget) ->
             uid: facts.workload.uid.clone(),
             ..ObjectReference::default()
         },
-        EventTarget::Pod {
-            name,
-            uid,
-            init_container,
-        } => ObjectReference {
+        EventTarget::Pod { name, uid, init_container } => ObjectReference {
             // Without the version `kubectl events --for` does not find it, without the UID `describe` does not.
             api_version: Some("v1".to_owned()),
             kind: Some("Pod".to_owned()),

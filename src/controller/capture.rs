@@ -67,13 +67,7 @@ impl Captures {
     /// No captures.
     pub fn new(client: Client, masker: Arc<Masker>, triggers: Triggers) -> Self {
         let state = Arc::new(Mutex::new(State::default()));
-        Self {
-            client,
-            masker,
-            triggers,
-            reads: Arc::new(Semaphore::new(READS)),
-            state,
-        }
+        Self { client, masker, triggers, reads: Arc::new(Semaphore::new(READS)), state }
     }
 
     /// Begins the capture of every ended attempt of a Pod that was not begun before. Returns at once.
@@ -103,21 +97,12 @@ impl Captures {
 
     /// Attempts that an earlier process has written down: they are not read again.
     pub fn are_written(&self, pod_uid: &str, container_ids: impl IntoIterator<Item = String>) {
-        self.lock()
-            .pods
-            .entry(pod_uid.to_owned())
-            .or_default()
-            .begun
-            .extend(container_ids);
+        self.lock().pods.entry(pod_uid.to_owned()).or_default().begun.extend(container_ids);
     }
 
     /// What is held for a Pod.
     pub fn held(&self, pod_uid: &str) -> Vec<CapturedAttempt> {
-        self.lock()
-            .pods
-            .get(pod_uid)
-            .map(|pod| pod.home.clone())
-            .unwrap_or_default()
+        self.lock().pods.get(pod_uid).map(|pod| pod.home.clone()).unwrap_or_default()
     }
 
     /// Since when a capture for a Pod is under way.
@@ -132,8 +117,7 @@ impl Captures {
             return;
         };
         let before = pod.home.len();
-        pod.home
-            .retain(|attempt| !container_ids.contains(&attempt.container_id));
+        pod.home.retain(|attempt| !container_ids.contains(&attempt.container_id));
         let let_go = before - pod.home.len();
         state.held = state.held.saturating_sub(let_go);
     }
@@ -153,11 +137,7 @@ impl Captures {
         attempt: &RunningAttempt,
         now: Timestamp,
     ) -> CapturedAttempt {
-        let known = self
-            .lock()
-            .pods
-            .get(pod.uid())
-            .and_then(|captures| captures.running.clone());
+        let known = self.lock().pods.get(pod.uid()).and_then(|captures| captures.running.clone());
         if let Some((at, captured)) = known
             && captured.container_id == attempt.container_id
             && now.duration_since(at) < RUNNING_FRESH
@@ -172,9 +152,7 @@ impl Captures {
             started_at: attempt.started_at,
             finished_at: None,
         };
-        let permit = self
-            .permit(pod.spec.node_name.as_deref().unwrap_or_default())
-            .await;
+        let permit = self.permit(pod.spec.node_name.as_deref().unwrap_or_default()).await;
         let log = logs::read_running(&self.client, &request).await;
         drop(permit);
         let text = self.text(pod, log.as_ref(), AttemptSource::Current, None);
@@ -210,11 +188,7 @@ impl Captures {
         let _place = self.reads.clone().acquire_owned().await;
         let mut log = Err(LogError::Removed("the Pod is on no node".to_owned()));
         // The API server answers 204 for a Pod without a node, which reads as an empty log.
-        let pauses: &[u64] = if pod.spec.node_name.is_some() {
-            &[0, 500, 2_000]
-        } else {
-            &[]
-        };
+        let pauses: &[u64] = if pod.spec.node_name.is_some() { &[0, 500, 2_000] } else { &[] };
         for &pause in pauses {
             tokio::time::sleep(Duration::from_millis(pause)).await;
             log = logs::read_ended(&self.client, &request).await;
@@ -225,9 +199,7 @@ impl Captures {
         let text = self.text(pod, log.as_ref(), source, attempt.message.as_deref());
         let mut end = attempt;
         let literals = secret_literals(pod);
-        end.message = end
-            .message
-            .map(|message| self.masker.mask(&message, &literals).text.into_owned());
+        end.message = end.message.map(|message| self.masker.mask(&message, &literals).text.into_owned());
         CapturedAttempt {
             container: end.container.clone(),
             number: end.number,
@@ -248,32 +220,19 @@ impl Captures {
         message: Option<&str>,
     ) -> Result<CapturedText, String> {
         if pod.annotation(api::ANNOTATION_KEEP_LOGS) == Some("never") {
-            return Err(format!(
-                "not kept: annotation {} is \"never\"",
-                api::ANNOTATION_KEEP_LOGS
-            ));
+            return Err(format!("not kept: annotation {} is \"never\"", api::ANNOTATION_KEEP_LOGS));
         }
         let literals = secret_literals(pod);
         match (log, message) {
             (Ok(log), _) => {
                 let text = log.text();
                 let masked = self.masker.mask(&text, &literals);
-                Ok(captured_text(
-                    masked.text.into_owned(),
-                    masked.count,
-                    Some(log),
-                    source,
-                ))
+                Ok(captured_text(masked.text.into_owned(), masked.count, Some(log), source))
             }
             (Err(_), Some(message)) => {
                 let masked = self.masker.mask(message, &literals);
                 let (text, count) = (masked.text.into_owned(), masked.count);
-                Ok(captured_text(
-                    text,
-                    count,
-                    None,
-                    AttemptSource::TerminationMessage,
-                ))
+                Ok(captured_text(text, count, None, AttemptSource::TerminationMessage))
             }
             (Err(error), None) => Err(error.to_string()),
         }
@@ -291,10 +250,7 @@ impl Captures {
             captured
         } else {
             // The API server takes nothing more: what is known of the attempt is kept, its text is not.
-            CapturedAttempt {
-                text: Err("not kept: too many logs wait to be written".to_owned()),
-                ..captured
-            }
+            CapturedAttempt { text: Err("not kept: too many logs wait to be written".to_owned()), ..captured }
         };
         pod.home.push(captured);
         state.held += 1;
@@ -316,10 +272,7 @@ impl State {
         if self.nodes.len() > 20_000 {
             self.nodes.clear();
         }
-        self.nodes
-            .entry(node.to_owned())
-            .or_insert_with(|| Arc::new(Semaphore::new(READS_PER_NODE)))
-            .clone()
+        self.nodes.entry(node.to_owned()).or_insert_with(|| Arc::new(Semaphore::new(READS_PER_NODE))).clone()
     }
 }
 
@@ -344,6 +297,5 @@ fn captured_text(
 }
 
 fn image_of(pod: &PodView, container: &str) -> Option<String> {
-    pod.init_container(container)
-        .and_then(|container| container.image.clone())
+    pod.init_container(container).and_then(|container| container.image.clone())
 }

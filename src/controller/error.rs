@@ -43,10 +43,6 @@ pub(super) enum ReconcileError {
 impl ReconcileError {
     /// From a write: a conflict is no failure.
     pub(super) fn of_write(error: ClusterError) -> Self {
-        if error.is_conflict() {
-            Self::Conflict
-        } else {
-            Self::Cluster(error)
-        }
+        if error.is_conflict() { Self::Conflict } else { Self::Cluster(error) }
     }
 }

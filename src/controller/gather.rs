@@ -84,19 +84,15 @@ fn stored_since(
     uid: &str,
     container: Option<&str>,
 ) -> Option<Timestamp> {
-    let entry = stored?
-        .affected
-        .iter()
-        .find(|entry| entry.uid == uid && entry.left_at.is_none())?;
+    let entry = stored?.affected.iter().find(|entry| entry.uid == uid && entry.left_at.is_none())?;
     (entry.init_container.as_deref() == container).then_some(())?;
     entry.stuck_since.as_ref().map(|since| since.0)
 }
 
 /// The threshold of a Pod: its own annotation, else the setting. A value that makes no sense is as good as none.
 fn stuck_after(pod: &PodView, default: SignedDuration) -> SignedDuration {
-    let own = pod
-        .annotation(api::ANNOTATION_STUCK_AFTER)
-        .and_then(|text| text.parse::<SignedDuration>().ok());
+    let own =
+        pod.annotation(api::ANNOTATION_STUCK_AFTER).and_then(|text| text.parse::<SignedDuration>().ok());
     own.filter(SignedDuration::is_positive).unwrap_or(default)
 }
 
@@ -112,31 +108,18 @@ pub(super) async fn observe(
     stored: Option<&InitDiagnosisStatus>,
     now: Timestamp,
 ) -> Vec<PodObservation> {
-    let bad: Vec<bool> = candidates
-        .iter()
-        .map(|candidate| looks_bad(context, candidate, now).verdict().is_some())
-        .collect();
-    let failing = || {
-        candidates
-            .iter()
-            .zip(&bad)
-            .filter(|(_, bad)| **bad)
-            .map(|(candidate, _)| candidate)
-    };
+    let bad: Vec<bool> =
+        candidates.iter().map(|candidate| looks_bad(context, candidate, now).verdict().is_some()).collect();
+    let failing = || candidates.iter().zip(&bad).filter(|(_, bad)| **bad).map(|(candidate, _)| candidate);
 
     // Replicas wait for the same: each Service is looked up once.
-    let mut names: Vec<_> = failing()
-        .flat_map(|candidate| candidate.needs.services.clone())
-        .collect();
+    let mut names: Vec<_> = failing().flat_map(|candidate| candidate.needs.services.clone()).collect();
     names.sort();
     names.dedup();
     let questions = names.into_iter().map(|name| look_up(context, name)).collect();
     let lookups: ServiceLookups = in_parallel(questions).await.into_iter().collect();
 
-    let looks = failing()
-        .take(MAX_RUNNING_LOOKS)
-        .map(|candidate| look(context, candidate, now))
-        .collect();
+    let looks = failing().take(MAX_RUNNING_LOOKS).map(|candidate| look(context, candidate, now)).collect();
     let running: BTreeMap<String, CapturedAttempt> = in_parallel(looks).await.into_iter().flatten().collect();
 
     candidates
@@ -176,23 +159,14 @@ async fn look_up(context: &Context, name: ServiceName) -> (ServiceName, Lookup<S
 async fn look(context: &Context, candidate: &Candidate, now: Timestamp) -> Option<(String, CapturedAttempt)> {
     let step = candidate.progress.step()?;
     let statuses = &candidate.pod.status.init_container_statuses;
-    let attempt = statuses
-        .iter()
-        .find(|status| status.name == step.container)
-        .and_then(running_attempt)?;
-    let looked = context
-        .captures
-        .look_at_running(&candidate.pod, &attempt, now)
-        .await;
+    let attempt = statuses.iter().find(|status| status.name == step.container).and_then(running_attempt)?;
+    let looked = context.captures.look_at_running(&candidate.pod, &attempt, now).await;
     Some((candidate.pod.uid().to_owned(), looked))
 }
 
 /// Runs calls a few at a time.
 async fn in_parallel<F: Future>(calls: Vec<F>) -> Vec<F::Output> {
-    futures::stream::iter(calls)
-        .buffer_unordered(PARALLEL)
-        .collect()
-        .await
+    futures::stream::iter(calls).buffer_unordered(PARALLEL).collect().await
 }
 
 fn stored_logs<'a>(
@@ -202,15 +176,9 @@ fn stored_logs<'a>(
     let entry = stored.and_then(|stored| stored.affected.iter().find(|entry| entry.uid == uid));
     let attempts = entry.into_iter().flat_map(|entry| &entry.attempts);
     // What a running attempt printed is looked at anew.
-    attempts
-        .filter(|attempt| attempt.exit_code.is_some())
-        .filter_map(|attempt| {
-            Some(log_facts(
-                &attempt.init_container,
-                attempt.number,
-                attempt.excerpt.as_deref()?,
-            ))
-        })
+    attempts.filter(|attempt| attempt.exit_code.is_some()).filter_map(|attempt| {
+        Some(log_facts(&attempt.init_container, attempt.number, attempt.excerpt.as_deref()?))
+    })
 }
 
 fn captured_log(captured: &CapturedAttempt) -> Option<LogFacts> {
@@ -233,19 +201,12 @@ fn log_facts(container: &str, number: i32, excerpt: &str) -> LogFacts {
 /// What became of Pods that are no longer in sight: "left the selection" is deleted or recovered, a GET tells.
 pub(super) async fn departures(context: &Context, key: &DiagnosisKey, left: &[Left]) -> Vec<Departure> {
     let pods: Api<PodView> = Api::namespaced(context.client.clone(), &key.namespace);
-    let questions = left
-        .iter()
-        .map(|left| departure(&pods, &key.namespace, left))
-        .collect();
+    let questions = left.iter().map(|left| departure(&pods, &key.namespace, left)).collect();
     in_parallel(questions).await.into_iter().flatten().collect()
 }
 
 async fn departure(pods: &Api<PodView>, namespace: &str, left: &Left) -> Option<Departure> {
-    let pod = call(
-        format!("get pod {namespace}/{}", left.name),
-        pods.get_opt(&left.name),
-    )
-    .await;
+    let pod = call(format!("get pod {namespace}/{}", left.name), pods.get_opt(&left.name)).await;
     let fate = match pod {
         Ok(Some(pod)) if pod.uid() == left.uid => match InitProgress::of(&pod) {
             InitProgress::Done | InitProgress::None => Fate::PassedInit,
@@ -258,11 +219,7 @@ async fn departure(pods: &Api<PodView>, namespace: &str, left: &Left) -> Option<
             return None;
         }
     };
-    Some(Departure {
-        uid: left.uid.clone(),
-        fate,
-        at: left.at,
-    })
+    Some(Departure { uid: left.uid.clone(), fate, at: left.at })
 }
 
 /// The identity of a diagnosis that has no Pod in sight, from what is stored.
@@ -278,9 +235,8 @@ pub(super) fn stored_identity(key: &DiagnosisKey, spec: &InitDiagnosisSpec) -> I
 /// Whether Pods are made by a template's name alone (`generateName`), and its prefix: such bare Pods are
 /// bounded, since each is a diagnosis of its own.
 pub(super) fn generated_prefix(pod: &PodView) -> Option<String> {
-    let bare = pod
-        .controller()
-        .is_none_or(|owner| owner.kind == "Node" && group_of(&owner.api_version).is_empty());
+    let bare =
+        pod.controller().is_none_or(|owner| owner.kind == "Node" && group_of(&owner.api_version).is_empty());
     let prefix = pod.metadata.generate_name.as_deref().filter(|_| bare)?;
     Some(format!("pod.{prefix}"))
 }

@@ -48,10 +48,6 @@ impl Context {
     fn pod(&self, reference: &ObjectRef<PodView>) -> Option<Arc<PodView>> {
         let namespace = reference.namespace.as_deref();
         let covers = |scope: &Scope| scope.as_deref().is_none_or(|scope| Some(scope) == namespace);
-        self.stores
-            .iter()
-            .find(|(scope, _)| covers(scope))?
-            .1
-            .get(reference)
+        self.stores.iter().find(|(scope, _)| covers(scope))?.1.get(reference)
     }
 }

@@ -38,11 +38,7 @@ struct TriggersInner {
 impl Triggers {
     /// Asks for a look at a diagnosis, soon.
     pub fn look(&self, key: DiagnosisKey) {
-        self.inner
-            .pending
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(key);
+        self.inner.pending.lock().unwrap_or_else(PoisonError::into_inner).insert(key);
         self.inner.notify.notify_one();
     }
 
@@ -176,20 +172,14 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     fn key(name: &str) -> DiagnosisKey {
-        DiagnosisKey {
-            namespace: "shop".to_owned(),
-            name: name.to_owned(),
-        }
+        DiagnosisKey { namespace: "shop".to_owned(), name: name.to_owned() }
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_key_is_worked_on_once_at_a_time_and_again_when_asked_meanwhile() {
         let triggers = Triggers::default();
-        let (running, most, runs) = (
-            Arc::new(AtomicUsize::new(0)),
-            Arc::new(AtomicUsize::new(0)),
-            Arc::new(AtomicUsize::new(0)),
-        );
+        let (running, most, runs) =
+            (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
         let work = {
             let (running, most, runs) = (running.clone(), most.clone(), runs.clone());
             move |_: DiagnosisKey| {

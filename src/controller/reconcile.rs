@@ -46,21 +46,14 @@ async fn step(context: &Context, key: &DiagnosisKey) -> Result<Next, ReconcileEr
         let tracker = context.tracker();
         (tracker.known(key), tracker.pods_of(key))
     };
-    let pods: Vec<_> = references
-        .iter()
-        .filter_map(|reference| context.pod(reference))
-        .collect();
+    let pods: Vec<_> = references.iter().filter_map(|reference| context.pod(reference)).collect();
     let open = known.is_some_and(|known| !known.closed);
     if !open {
         // The cheap way out, without a single call, for the healthy start of every Pod with init containers.
         let candidates = pods.iter().map(|pod| Candidate::new(context, pod.clone(), None));
-        let assessments: Vec<_> = candidates
-            .map(|candidate| gather::looks_bad(context, &candidate, now))
-            .collect();
-        if assessments
-            .iter()
-            .all(|assessment| assessment.verdict().is_none())
-        {
+        let assessments: Vec<_> =
+            candidates.map(|candidate| gather::looks_bad(context, &candidate, now)).collect();
+        if assessments.iter().all(|assessment| assessment.verdict().is_none()) {
             return Ok(next_threshold(&assessments));
         }
     }
@@ -75,9 +68,7 @@ async fn step(context: &Context, key: &DiagnosisKey) -> Result<Next, ReconcileEr
     if let Some(status) = status.filter(|_| first_look) {
         remember_written(context, status);
     }
-    let newest = pods
-        .iter()
-        .max_by_key(|pod| pod.metadata.creation_timestamp.clone());
+    let newest = pods.iter().max_by_key(|pod| pod.metadata.creation_timestamp.clone());
     let identity = match (newest, &stored) {
         (Some(pod), _) => Identity::of(pod, context.tracker().cron_job_of(pod)),
         (None, Some(stored)) => gather::stored_identity(key, &stored.spec),
@@ -96,23 +87,11 @@ async fn step(context: &Context, key: &DiagnosisKey) -> Result<Next, ReconcileEr
 
     let left = left_pods(context, key, status, &pods, now);
     let departures = gather::departures(context, key, &left).await;
-    let facts = owners::workload_facts(
-        &context.client,
-        &identity,
-        stored.as_ref().map(|stored| &stored.spec),
-    )
-    .await;
-    let candidates = pods
-        .iter()
-        .map(|pod| Candidate::new(context, pod.clone(), status))
-        .collect();
+    let facts =
+        owners::workload_facts(&context.client, &identity, stored.as_ref().map(|stored| &stored.spec)).await;
+    let candidates = pods.iter().map(|pod| Candidate::new(context, pod.clone(), status)).collect();
     let observations = gather::observe(context, candidates, status, now).await;
-    let seen = Observation {
-        facts,
-        pods: observations,
-        departures,
-        first_look,
-    };
+    let seen = Observation { facts, pods: observations, departures, first_look };
     let plan = plan::plan(stored.as_ref(), &seen, now);
     tracing::debug!(diagnosis = %key, writes = plan.status.is_some(), events = plan.events.len(), "planned");
 
@@ -143,10 +122,7 @@ fn logs_on_their_way(
     pods: &[Arc<crate::pod::PodView>],
     now: Timestamp,
 ) -> Option<Timestamp> {
-    let since = pods
-        .iter()
-        .filter_map(|pod| context.captures.under_way_since(pod.uid()))
-        .max()?;
+    let since = pods.iter().filter_map(|pod| context.captures.under_way_since(pod.uid())).max()?;
     let until = since.checked_add(WAIT_FOR_LOGS).ok()?;
     // The capture itself asks for a look when it comes home; this is for the one that does not.
     (until > now).then_some(until)
@@ -155,14 +131,8 @@ fn logs_on_their_way(
 /// Attempts that an earlier process has written must not be read and counted again.
 fn remember_written(context: &Context, status: &InitDiagnosisStatus) {
     for entry in &status.affected {
-        let ended = entry
-            .attempts
-            .iter()
-            .filter(|attempt| attempt.exit_code.is_some());
-        context.captures.are_written(
-            &entry.uid,
-            ended.filter_map(|attempt| attempt.container_id.clone()),
-        );
+        let ended = entry.attempts.iter().filter(|attempt| attempt.exit_code.is_some());
+        context.captures.are_written(&entry.uid, ended.filter_map(|attempt| attempt.container_id.clone()));
     }
 }
 
@@ -180,11 +150,7 @@ fn left_pods(
     for entry in entries.filter(|entry| entry.left_at.is_none()) {
         let in_sight = pods.iter().any(|pod| pod.uid() == entry.uid);
         if !in_sight && !left.iter().any(|left| left.uid == entry.uid) {
-            left.push(Left {
-                name: entry.pod.clone(),
-                uid: entry.uid.clone(),
-                at: now,
-            });
+            left.push(Left { name: entry.pod.clone(), uid: entry.uid.clone(), at: now });
         }
     }
     left
@@ -193,9 +159,5 @@ fn left_pods(
 /// What the tracker is to know of a diagnosis with this status.
 pub(super) fn known(status: &InitDiagnosisStatus, looked_at: bool) -> Known {
     let closed = plan::is_closed(status);
-    Known {
-        closed,
-        expires_at: plan::expires_at(status).filter(|_| closed),
-        looked_at,
-    }
+    Known { closed, expires_at: plan::expires_at(status).filter(|_| closed), looked_at }
 }

@@ -28,10 +28,7 @@ pub(super) async fn run(context: Arc<Context>) {
         for (key, _) in expired {
             let diagnoses: Api<InitDiagnosis> = Api::namespaced(context.client.clone(), &key.namespace);
             let params = DeleteParams::background();
-            let deleted = call(
-                format!("delete initdiagnosis {key}"),
-                diagnoses.delete(&key.name, &params),
-            );
+            let deleted = call(format!("delete initdiagnosis {key}"), diagnoses.delete(&key.name, &params));
             match deleted.await {
                 Ok(_) => tracing::info!(diagnosis = %key, "expired"),
                 Err(error) if error.is_not_found() => {}

@@ -44,10 +44,7 @@ pub async fn run(settings: Settings) -> Result<(), ControllerError> {
         let listener = tokio::net::TcpListener::bind(address)
             .await
             .map_err(|source| ControllerError::Listen { address, source })?;
-        parts.spawn(named(
-            "the server for probes",
-            health::serve(listener, health.clone()),
-        ));
+        parts.spawn(named("the server for probes", health::serve(listener, health.clone())));
     }
     tracing::info!(version = env!("CARGO_PKG_VERSION"), server, "initwatch starts");
     tokio::select! {
@@ -84,15 +81,9 @@ pub async fn run(settings: Settings) -> Result<(), ControllerError> {
         _ = stop.changed() => return Ok(()),
     }
     for (scope, writer) in writers {
-        parts.spawn(named(
-            "the watch on Pods",
-            pod_watch::run(context.clone(), scope, writer),
-        ));
+        parts.spawn(named("the watch on Pods", pod_watch::run(context.clone(), scope, writer)));
     }
-    parts.spawn(named(
-        "the removal of expired diagnoses",
-        retire::run(context.clone()),
-    ));
+    parts.spawn(named("the removal of expired diagnoses", retire::run(context.clone())));
 
     let ready = async {
         for (_, store) in &context.stores {
@@ -110,21 +101,14 @@ pub async fn run(settings: Settings) -> Result<(), ControllerError> {
     tracing::info!(pods, "watching; Pods in init");
     // What is open is looked at once, also where nothing happens any more: it may have ended meanwhile.
     let open = context.tracker().all_known();
-    open.into_iter()
-        .filter(|(_, known)| !known.closed)
-        .for_each(|(key, _)| triggers.look(key));
+    open.into_iter().filter(|(_, known)| !known.closed).for_each(|(key, _)| triggers.look(key));
 
     let (stop_work, mut work_stops) = watch::channel(false);
     let work = {
         let context = context.clone();
         move |key: DiagnosisKey| reconcile::reconcile(context.clone(), key)
     };
-    let queue = queue::run(
-        triggers,
-        concurrency,
-        async move { drop(work_stops.changed().await) },
-        work,
-    );
+    let queue = queue::run(triggers, concurrency, async move { drop(work_stops.changed().await) }, work);
     let mut queue = std::pin::pin!(queue);
     tokio::select! {
         () = &mut queue => Err(ControllerError::PartEnded("the work queue")),

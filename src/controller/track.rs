@@ -119,9 +119,8 @@ impl Tracker {
         if let Some(named) = self.relists.get_mut(scope) {
             named.insert(uid.clone());
         }
-        let job = pod
-            .controller()
-            .filter(|owner| owner.kind == "Job" && owner.api_version.starts_with("batch/"));
+        let job =
+            pod.controller().filter(|owner| owner.kind == "Job" && owner.api_version.starts_with("batch/"));
         let owner = match job {
             None => None,
             Some(job) => match self.job_owners.get(&job.uid) {
@@ -138,18 +137,8 @@ impl Tracker {
         };
         let key = Identity::of(pod, owner).key;
         let reference = ObjectRef::new(pod.name()).within(pod.namespace());
-        self.by_key
-            .entry(key.clone())
-            .or_default()
-            .pods
-            .insert(uid.clone(), reference.clone());
-        self.pods.insert(
-            uid,
-            Tracked {
-                key: key.clone(),
-                reference,
-            },
-        );
+        self.by_key.entry(key.clone()).or_default().pods.insert(uid.clone(), reference.clone());
+        self.pods.insert(uid, Tracked { key: key.clone(), reference });
         Answer::Look(key)
     }
 
@@ -169,11 +158,7 @@ impl Tracker {
             return self.known.contains_key(&key).then_some(key);
         }
         if open && members.left.len() < MAX_DEPARTURES {
-            members.left.push(Left {
-                name: reference.name,
-                uid: uid.to_owned(),
-                at: now,
-            });
+            members.left.push(Left { name: reference.name, uid: uid.to_owned(), at: now });
         }
         Some(key)
     }
@@ -196,18 +181,12 @@ impl Tracker {
 
     /// The Pods of a diagnosis that are in init.
     pub fn pods_of(&self, key: &DiagnosisKey) -> Vec<ObjectRef<PodView>> {
-        self.by_key
-            .get(key)
-            .map(|members| members.pods.values().cloned().collect())
-            .unwrap_or_default()
+        self.by_key.get(key).map(|members| members.pods.values().cloned().collect()).unwrap_or_default()
     }
 
     /// The departures of a diagnosis since they were last settled.
     pub fn left_of(&self, key: &DiagnosisKey) -> Vec<Left> {
-        self.by_key
-            .get(key)
-            .map(|members| members.left.clone())
-            .unwrap_or_default()
+        self.by_key.get(key).map(|members| members.left.clone()).unwrap_or_default()
     }
 
     /// These departures have been written down.
@@ -238,18 +217,12 @@ impl Tracker {
 
     /// All diagnoses that exist.
     pub fn all_known(&self) -> Vec<(DiagnosisKey, Known)> {
-        self.known
-            .iter()
-            .map(|(key, known)| (key.clone(), *known))
-            .collect()
+        self.known.iter().map(|(key, known)| (key.clone(), *known)).collect()
     }
 
     /// How many diagnoses in a namespace have names that begin so: the bound on generated bare Pods.
     pub fn count_known(&self, namespace: &str, prefix: &str) -> usize {
-        self.known
-            .keys()
-            .filter(|key| key.namespace == namespace && key.name.starts_with(prefix))
-            .count()
+        self.known.keys().filter(|key| key.namespace == namespace && key.name.starts_with(prefix)).count()
     }
 
     /// Whether a Pod is held.

@@ -23,12 +23,8 @@ pub(super) async fn run(context: Arc<Context>, scope: Scope, mut writer: Writer<
     let pods: Api<PodView> = scoped(&context.client, scope.as_deref());
     // Unpaged from the server's cache: with this selector the answer is small. (`any_semantic` is without
     // effect while a page size is set.)
-    let config = watcher::Config {
-        page_size: None,
-        ..watcher::Config::default()
-    }
-    .any_semantic()
-    .fields(SELECTOR);
+    let config =
+        watcher::Config { page_size: None, ..watcher::Config::default() }.any_semantic().fields(SELECTOR);
     let mut stream = watch(pods, config).default_backoff().boxed();
     while let Some(event) = stream.next().await {
         match event {
@@ -92,9 +88,8 @@ fn on_pod(context: &Arc<Context>, scope: &Scope, pod: &Arc<PodView>, now: Timest
         Answer::AskJobOwner { namespace, job, uid } => {
             let (context, scope, pod) = (context.clone(), scope.clone(), pod.clone());
             tokio::spawn(async move {
-                let owner = owners::job_owner(&context.client, &namespace, &job)
-                    .await
-                    .unwrap_or_else(|error| {
+                let owner =
+                    owners::job_owner(&context.client, &namespace, &job).await.unwrap_or_else(|error| {
                         tracing::warn!(%error, "the owner of a Job is not known; it stands for itself");
                         None
                     });
@@ -103,10 +98,7 @@ fn on_pod(context: &Arc<Context>, scope: &Scope, pod: &Arc<PodView>, now: Timest
                 // Siblings that came meanwhile were put off. This one may have gone on: told again as well.
                 let stores = context.stores.iter().filter(|(other, _)| *other == scope);
                 let siblings = stores.flat_map(|(_, store)| {
-                    store
-                        .state()
-                        .into_iter()
-                        .filter(|pod| pod.controller().is_some_and(|job| job.uid == uid))
+                    store.state().into_iter().filter(|pod| pod.controller().is_some_and(|job| job.uid == uid))
                 });
                 for pod in siblings.collect::<Vec<_>>() {
                     on_pod(&context, &scope, &pod, Timestamp::now());

@@ -75,17 +75,15 @@ static CATALOGUE: LazyLock<BTreeMap<String, CatalogueEntry>> = LazyLock::new(|| 
 
 fn parse(yaml: &str) -> Result<BTreeMap<String, CatalogueEntry>, serde_saphyr::Error> {
     let categories: Vec<RawCategory> = serde_saphyr::from_str(yaml)?;
-    let entries = categories
-        .into_iter()
-        .flat_map(|RawCategory { category, causes }| {
-            causes.into_iter().map(move |cause| CatalogueEntry {
-                code: cause.code,
-                category: category.clone(),
-                evidence: cause.evidence,
-                remedy: cause.remedy,
-                detected: cause.detected,
-            })
-        });
+    let entries = categories.into_iter().flat_map(|RawCategory { category, causes }| {
+        causes.into_iter().map(move |cause| CatalogueEntry {
+            code: cause.code,
+            category: category.clone(),
+            evidence: cause.evidence,
+            remedy: cause.remedy,
+            detected: cause.detected,
+        })
+    });
     Ok(entries.map(|entry| (entry.code.clone(), entry)).collect())
 }
 
@@ -116,11 +114,7 @@ mod tests {
         for entry in entries.values() {
             assert!(code.is_match(&entry.code), "{}", entry.code);
             assert!(code.is_match(&entry.category), "{}", entry.category);
-            assert!(
-                !entry.remedy.is_empty() && !entry.evidence.is_empty(),
-                "{}",
-                entry.code
-            );
+            assert!(!entry.remedy.is_empty() && !entry.evidence.is_empty(), "{}", entry.code);
         }
     }
 
@@ -128,14 +122,9 @@ mod tests {
     fn the_codes_of_the_detectors_are_those_marked_as_detected() {
         let source = include_str!("catalogue.rs");
         let constant = regex::Regex::new(r#"pub const [A-Z_]+: &str = "(\w+)";"#).unwrap();
-        let mut named: Vec<_> = constant
-            .captures_iter(source)
-            .map(|found| found[1].to_owned())
-            .collect();
-        let mut detected: Vec<_> = entries()
-            .filter(|entry| entry.detected)
-            .map(|entry| entry.code.clone())
-            .collect();
+        let mut named: Vec<_> = constant.captures_iter(source).map(|found| found[1].to_owned()).collect();
+        let mut detected: Vec<_> =
+            entries().filter(|entry| entry.detected).map(|entry| entry.code.clone()).collect();
         named.sort();
         detected.sort();
         assert_eq!(named, detected);

@@ -32,11 +32,7 @@ pub fn cut(text: &str, max: usize) -> String {
 /// Values that the Pod's init containers have inlined in their environment under a name that looks secret: they
 /// must not appear in anything that is stored.
 pub fn secret_literals(pod: &PodView) -> Vec<String> {
-    let variables = pod
-        .spec
-        .init_containers
-        .iter()
-        .flat_map(|container| &container.env);
+    let variables = pod.spec.init_containers.iter().flat_map(|container| &container.env);
     variables
         .filter(|variable| log::secret_like_env_name(&variable.name))
         .filter_map(|variable| variable.value.clone())

@@ -1,9 +1,7 @@
 //! From what a command waits for to the objects that it means.
 
 use super::facts::ServiceName;
-use super::wait::{
-    self, ContainerCommand, EnvValue, EnvVariable, HostKind, Port, TargetKind, Value, WaitAnalysis,
-};
+use super::wait::{self, ContainerCommand, EnvValue, EnvVariable, HostKind, TargetKind, WaitAnalysis};
 use crate::pod::progress::InitProgress;
 use crate::pod::view::PodView;
 
@@ -31,10 +29,7 @@ pub struct Needs {
 
 /// What to look up for a Pod. Asked before every assessment; cheap.
 pub fn needs(pod: &PodView, progress: &InitProgress) -> Needs {
-    let Some(container) = progress
-        .step()
-        .and_then(|step| pod.init_container(&step.container))
-    else {
+    let Some(container) = progress.step().and_then(|step| pod.init_container(&step.container)) else {
         return Needs::default();
     };
     let env: Vec<_> = container
@@ -49,19 +44,16 @@ pub fn needs(pod: &PodView, progress: &InitProgress) -> Needs {
         })
         .collect();
     let waits = wait::analyse(&ContainerCommand {
+        image: container.image.as_deref(),
         command: &container.command,
         args: &container.args,
         env: &env,
+        has_env_from: !container.env_from.is_empty(),
     });
-    let mut services: Vec<_> = service_targets(&waits, pod.namespace())
-        .into_iter()
-        .map(|target| target.service)
-        .collect();
+    let mut services: Vec<_> =
+        service_targets(&waits, pod.namespace()).into_iter().map(|target| target.service).collect();
     services.dedup();
-    Needs {
-        waits: Some(waits),
-        services,
-    }
+    Needs { waits: Some(waits), services }
 }
 
 /// The Services among the targets of a wait, in the order in which they block.
@@ -71,31 +63,18 @@ pub fn service_targets(waits: &WaitAnalysis, namespace: &str) -> Vec<ServiceTarg
         .iter()
         .filter_map(|target| {
             let (host, port) = match &target.kind {
-                TargetKind::Network {
-                    host: Value::Known(host),
-                    port,
-                    ..
-                } => (host, port.as_ref()),
-                TargetKind::Name {
-                    host: Value::Known(host),
-                } => (host, None),
+                TargetKind::Network { host, port, .. } => (host.known()?, port.as_ref()),
+                TargetKind::Name { host } => (host.known()?, None),
                 _ => return None,
             };
             // `a.b` is a Service only if namespace b exists, which is not known here: a 404 would prove nothing.
-            let HostKind::Service {
-                name,
-                namespace,
-                ambiguous: false,
-                ..
-            } = wait::classify_host(host, namespace)
+            let HostKind::Service { name, namespace, ambiguous: false, .. } =
+                wait::classify_host(host, namespace)
             else {
                 return None;
             };
-            let number = port.and_then(|port| match port {
-                Port::Number(number) => Some(*number),
-                Port::Name(_) => None,
-            });
-            let shown = number.map_or_else(|| host.clone(), |port| format!("{host}:{port}"));
+            let number = port.and_then(wait::Port::number);
+            let shown = number.map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"));
             Some(ServiceTarget {
                 service: ServiceName { namespace, name },
                 port: number,

@@ -79,9 +79,7 @@ impl Verdict {
             severity: Severity::Warning,
             confidence: Confidence::Certain,
             summary: summary.into(),
-            remedy: catalogue::entry(cause)
-                .map(|entry| entry.remedy.clone())
-                .unwrap_or_default(),
+            remedy: catalogue::entry(cause).map(|entry| entry.remedy.clone()).unwrap_or_default(),
             evidence: Vec::new(),
             also: Vec::new(),
             advice: Vec::new(),
@@ -106,11 +104,7 @@ impl Verdict {
         subject: impl Into<String>,
         fact: impl Into<String>,
     ) -> Self {
-        self.evidence.push(Evidence {
-            source,
-            subject: subject.into(),
-            fact: fact.into(),
-        });
+        self.evidence.push(Evidence { source, subject: subject.into(), fact: fact.into() });
         self
     }
 

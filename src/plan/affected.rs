@@ -34,10 +34,7 @@ pub(super) struct Folded {
 
 /// The Pods that are affected now: those that fail, without the Failed ones that their controller has replaced.
 pub(super) fn current(seen: &Observation) -> Vec<&PodObservation> {
-    seen.pods
-        .iter()
-        .filter(|pod| pod.assessment.verdict().is_some() && !is_replaced(seen, pod))
-        .collect()
+    seen.pods.iter().filter(|pod| pod.assessment.verdict().is_some() && !is_replaced(seen, pod)).collect()
 }
 
 /// A Failed Pod never runs again; once its controller has another one, that one counts.
@@ -51,11 +48,7 @@ fn is_replaced(seen: &Observation, pod: &PodObservation) -> bool {
             && other.uid != pod.uid
     });
     // Its replacement may be past init and so out of sight: the controller's own count knows it.
-    newer_is_here
-        || seen
-            .facts
-            .active
-            .is_some_and(|active| active >= seen.facts.desired.unwrap_or(1).max(1))
+    newer_is_here || seen.facts.active.is_some_and(|active| active >= seen.facts.desired.unwrap_or(1).max(1))
 }
 
 pub(super) fn fold(
@@ -132,11 +125,7 @@ impl Fold {
             entry.pod_status = Some(cut(&pod.pod_status, 128));
             entry.stuck_since = pod.stuck_since.map(|at| time(whole_seconds(at)));
             entry.restarts = pod.restarts.map(|restarts| restarts.max(0));
-            entry.left_at = if is_affected {
-                None
-            } else {
-                entry.left_at.or(Some(time(whole_seconds(now))))
-            };
+            entry.left_at = if is_affected { None } else { entry.left_at.or(Some(time(whole_seconds(now)))) };
         }
         self.merge_attempts(&mut entry, pod);
         if let Some(slot) = self.entries.get_mut(index) {
@@ -148,12 +137,8 @@ impl Fold {
         // What was known of a running attempt gives way to what is seen of it now.
         entry.attempts.retain(|attempt| attempt.exit_code.is_some());
         for captured in &pod.attempts {
-            let known = |id: &str| {
-                entry
-                    .attempts
-                    .iter()
-                    .any(|known| known.container_id.as_deref() == Some(id))
-            };
+            let known =
+                |id: &str| entry.attempts.iter().any(|known| known.container_id.as_deref() == Some(id));
             if known(&cut(&captured.container_id, 128)) {
                 continue;
             }
@@ -169,20 +154,14 @@ impl Fold {
         }
         let (kept, _) = attempts::choose(std::mem::take(&mut entry.attempts));
         entry.attempts = kept;
-        entry
-            .attempts
-            .extend(pod.running.iter().map(|running| attempts::entry(running, None)));
+        entry.attempts.extend(pod.running.iter().map(|running| attempts::entry(running, None)));
     }
 
     fn finish(mut self) -> Folded {
         self.limit_logged_pods();
         // Those with logs first, then those that are affected now, then the oldest.
         self.entries.sort_by_key(|entry| {
-            (
-                !has_logs(entry),
-                entry.left_at.is_some(),
-                entry.stuck_since.as_ref().map(|time| time.0),
-            )
+            (!has_logs(entry), entry.left_at.is_some(), entry.stuck_since.as_ref().map(|time| time.0))
         });
         let omitted = self.entries.split_off(self.entries.len().min(MAX_LISTED));
         let present = omitted.into_iter().filter(|entry| entry.left_at.is_none());
@@ -205,11 +184,7 @@ impl Fold {
         let kept = i32::try_from(referred.len()).unwrap_or(i32::MAX);
         self.totals.kept = kept;
         self.totals.dropped = (self.totals.seen - self.totals.lost - kept).max(0);
-        let drop_logs = self
-            .known_logs
-            .into_iter()
-            .filter(|name| !referred.contains(name))
-            .collect();
+        let drop_logs = self.known_logs.into_iter().filter(|name| !referred.contains(name)).collect();
         let mut logs = self.fresh;
         logs.retain(|name, _| referred.contains(name));
         Folded {
@@ -233,11 +208,7 @@ impl Fold {
         order.sort_by_key(|index| {
             let left = logged.get(*index).is_some_and(|entry| entry.left_at.is_some());
             // Of Pods that are still there the newest gives way: they fail alike.
-            if left {
-                (0, *index)
-            } else {
-                (1, usize::MAX - index)
-            }
+            if left { (0, *index) } else { (1, usize::MAX - index) }
         });
         for index in order.into_iter().take(excess) {
             let Some(entry) = logged.get_mut(index) else {
@@ -251,12 +222,7 @@ impl Fold {
         // As many Pods are told in full, with logs or without; of the others the last attempt has to do.
         let in_full =
             MAX_LOGGED_PODS.saturating_sub(self.entries.iter().filter(|entry| has_logs(entry)).count());
-        for entry in self
-            .entries
-            .iter_mut()
-            .filter(|entry| !has_logs(entry))
-            .skip(in_full)
-        {
+        for entry in self.entries.iter_mut().filter(|entry| !has_logs(entry)).skip(in_full) {
             let excess = entry.attempts.len().saturating_sub(1);
             entry.attempts.drain(..excess);
             for attempt in &mut entry.attempts {
@@ -267,13 +233,7 @@ impl Fold {
 }
 
 fn lost(captured: &CapturedAttempt, why: &str) -> String {
-    cut(
-        &format!(
-            "log of attempt {} of {}: {why}",
-            captured.number, captured.container
-        ),
-        256,
-    )
+    cut(&format!("log of attempt {} of {}: {why}", captured.number, captured.container), 256)
 }
 
 fn has_logs(entry: &AffectedPod) -> bool {
@@ -281,11 +241,7 @@ fn has_logs(entry: &AffectedPod) -> bool {
 }
 
 fn first_end(entry: &AffectedPod) -> Option<Timestamp> {
-    entry
-        .attempts
-        .iter()
-        .filter_map(|attempt| attempt.finished_at.as_ref().map(|time| time.0))
-        .min()
+    entry.attempts.iter().filter_map(|attempt| attempt.finished_at.as_ref().map(|time| time.0)).min()
 }
 
 /// Cuts a status down to its size, what a reader needs least first.
@@ -313,11 +269,7 @@ pub(super) fn fit(status: &mut InitDiagnosisStatus) {
 fn shorten(entries: &mut [AffectedPod], room: usize) {
     let mut excess = size_of(entries).saturating_sub(room);
     for short in [SHORT_EXCERPT, 0] {
-        for attempt in entries
-            .iter_mut()
-            .rev()
-            .flat_map(|entry| entry.attempts.iter_mut())
-        {
+        for attempt in entries.iter_mut().rev().flat_map(|entry| entry.attempts.iter_mut()) {
             if excess == 0 {
                 return;
             }

@@ -30,9 +30,7 @@ pub(super) fn entry(captured: &CapturedAttempt, log: Option<String>) -> Attempt 
         finished_at: end.and_then(|end| end.finished_at).map(time),
         exit_code: end.map(|end| end.exit_code),
         signal: end.and_then(|end| end.signal),
-        reason: end
-            .and_then(|end| end.reason.as_deref())
-            .map(|reason| cut(reason, 128)),
+        reason: end.and_then(|end| end.reason.as_deref()).map(|reason| cut(reason, 128)),
         message: message.map(|message| cut(message, 512)),
         source: text.map(|text| text.source),
         excerpt: text.map(|text| cut(&text.excerpt, 1024)),
@@ -70,18 +68,9 @@ fn size(bytes: u64) -> String {
 
 /// The InitLog of an attempt. None where there is no log: a termination message is in the status already.
 pub(super) fn log_of(pod: &PodObservation, captured: &CapturedAttempt) -> Option<(String, InitLogSpec)> {
-    let text = captured
-        .text
-        .as_ref()
-        .ok()
-        .filter(|text| text.source != AttemptSource::TerminationMessage)?;
+    let text = captured.text.as_ref().ok().filter(|text| text.source != AttemptSource::TerminationMessage)?;
     let end = captured.end.as_ref()?;
-    let name = log_name(
-        &pod.name,
-        &captured.container,
-        captured.number,
-        &captured.container_id,
-    );
+    let name = log_name(&pod.name, &captured.container, captured.number, &captured.container_id);
     let spec = InitLogSpec {
         pod: pod.name.clone(),
         pod_uid: pod.uid.clone(),
@@ -110,12 +99,8 @@ pub(super) fn choose(mut attempts: Vec<Attempt>) -> (Vec<Attempt>, Vec<Attempt>)
     attempts.sort_by_key(order);
     let count = attempts.len();
     // The earliest among equals: the first time an error shows, it is seldom a consequence.
-    let telling = (0..count).max_by_key(|index| {
-        (
-            attempts.get(*index).and_then(|attempt| attempt.telling),
-            count - index,
-        )
-    });
+    let telling = (0..count)
+        .max_by_key(|index| (attempts.get(*index).and_then(|attempt| attempt.telling), count - index));
     let mut index = 0;
     attempts.into_iter().partition(|_| {
         let kept = index == 0 || Some(index) == telling || index + LAST >= count;
@@ -142,10 +127,7 @@ mod tests {
             image: None,
             text: Err("not read".to_owned()),
         };
-        Attempt {
-            telling: Some(telling),
-            ..entry(&captured, None)
-        }
+        Attempt { telling: Some(telling), ..entry(&captured, None) }
     }
 
     #[test]
@@ -170,12 +152,7 @@ mod tests {
 
     #[test]
     fn a_log_is_named_after_its_attempt() {
-        let name = log_name(
-            "api-7d9c6b8f5d-x2x4p",
-            "wait-for-db",
-            3,
-            "containerd://1f0c77aa99887766",
-        );
+        let name = log_name("api-7d9c6b8f5d-x2x4p", "wait-for-db", 3, "containerd://1f0c77aa99887766");
         assert_eq!(name, "api-7d9c6b8f5d-x2x4p.wait-for-db.3.1f0c77aa");
     }
 }

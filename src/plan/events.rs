@@ -75,14 +75,8 @@ impl Announced {
         if now.duration_since(change.at.0) > RESEND_WITHIN {
             return Self::default();
         }
-        let pods = status
-            .affected
-            .iter()
-            .filter(|entry| entry.change == Some(change.number));
-        Self {
-            workload: true,
-            pods: pods.map(|entry| entry.uid.clone()).collect(),
-        }
+        let pods = status.affected.iter().filter(|entry| entry.change == Some(change.number));
+        Self { workload: true, pods: pods.map(|entry| entry.uid.clone()).collect() }
     }
 }
 
@@ -96,21 +90,12 @@ pub(super) fn announce(
         (old.state, &old.cause, &old.init_container) != (status.state, &status.cause, &status.init_container)
     });
     if changed {
-        let number = old
-            .and_then(|old| old.change.as_ref())
-            .map_or(1, |change| change.number + 1);
+        let number = old.and_then(|old| old.change.as_ref()).map_or(1, |change| change.number + 1);
         let now = time(whole_seconds(now));
         status.last_changed = Some(now.clone());
-        status.change = Some(Change {
-            number,
-            at: now,
-            announced: 0,
-        });
+        status.change = Some(Change { number, at: now, announced: 0 });
     }
-    let mut announced = Announced {
-        workload: changed,
-        pods: Vec::new(),
-    };
+    let mut announced = Announced { workload: changed, pods: Vec::new() };
     // What may heal by itself is kept without an Event: a false page costs more than a missed one.
     if status.state != Some(State::Active) {
         return announced;
@@ -152,10 +137,7 @@ pub(super) fn intents(
     if announced.workload && seen.facts.workload.uid.is_some() && seen.facts.workload.kind != "Pod" {
         intents.push(event(EventTarget::Workload));
     }
-    let pods = status
-        .affected
-        .iter()
-        .filter(|entry| announced.pods.contains(&entry.uid));
+    let pods = status.affected.iter().filter(|entry| announced.pods.contains(&entry.uid));
     intents.extend(pods.map(|entry| {
         event(EventTarget::Pod {
             name: entry.pod.clone(),
@@ -165,11 +147,7 @@ pub(super) fn intents(
     }));
     if status.state == Some(State::Resolved) && seen.facts.workload.kind == "Pod" && announced.workload {
         intents.extend(status.affected.first().map(|entry| {
-            event(EventTarget::Pod {
-                name: entry.pod.clone(),
-                uid: entry.uid.clone(),
-                init_container: None,
-            })
+            event(EventTarget::Pod { name: entry.pod.clone(), uid: entry.uid.clone(), init_container: None })
         }));
     }
     intents

@@ -52,77 +52,50 @@ pub(super) fn decide(
         if seen.facts.end == WorkloadEnd::JobFailed && affected.iter().all(|pod| pod.failed) {
             return match old {
                 Some(old) if old.resolution == Some(Resolution::GaveUp) => Decision::Nothing,
-                _ => Decision::Resolve {
-                    resolution: Resolution::GaveUp,
-                },
+                _ => Decision::Resolve { resolution: Resolution::GaveUp },
             };
         }
-        let needs_somebody = verdicts
-            .into_iter()
-            .any(|verdict| verdict.urgency == Urgency::Now);
+        let needs_somebody = verdicts.into_iter().any(|verdict| verdict.urgency == Urgency::Now);
         let was_active = open.is_some_and(|old| old.state == Some(State::Active));
-        let state = if needs_somebody || was_active {
-            State::Active
-        } else {
-            State::Observed
-        };
+        let state = if needs_somebody || was_active { State::Active } else { State::Observed };
         return Decision::Open { state };
     }
     let Some(open) = open else {
         return Decision::Nothing;
     };
-    let passed = seen
-        .departures
-        .iter()
-        .any(|departure| departure.fate == Fate::PassedInit);
+    let passed = seen.departures.iter().any(|departure| departure.fate == Fate::PassedInit);
     let in_init = seen
         .pods
         .iter()
         .any(|pod| matches!(pod.assessment, Assessment::Waiting { .. } | Assessment::Leaving));
     match seen.facts.end {
         WorkloadEnd::JobFailed => {
-            return Decision::Resolve {
-                resolution: Resolution::GaveUp,
-            };
+            return Decision::Resolve { resolution: Resolution::GaveUp };
         }
         WorkloadEnd::JobComplete => {
-            return Decision::Resolve {
-                resolution: Resolution::Recovered,
-            };
+            return Decision::Resolve { resolution: Resolution::Recovered };
         }
         WorkloadEnd::Superseded if !in_init => {
-            return Decision::Resolve {
-                resolution: Resolution::Superseded,
-            };
+            return Decision::Resolve { resolution: Resolution::Superseded };
         }
         _ => {}
     }
     if passed {
-        return Decision::Resolve {
-            resolution: Resolution::Recovered,
-        };
+        return Decision::Resolve { resolution: Resolution::Recovered };
     }
     if in_init {
         return Decision::Keep;
     }
     if seen.facts.ready.is_some_and(|ready| ready > 0) {
-        return Decision::Resolve {
-            resolution: Resolution::Recovered,
-        };
+        return Decision::Resolve { resolution: Resolution::Recovered };
     }
     if seen.facts.end != WorkloadEnd::WantsNone {
         return Decision::Keep;
     }
-    let last_left = open
-        .affected
-        .iter()
-        .filter_map(|entry| entry.left_at.as_ref().map(|left| left.0))
-        .max();
+    let last_left = open.affected.iter().filter_map(|entry| entry.left_at.as_ref().map(|left| left.0)).max();
     let gone_at = last_left.unwrap_or(now).checked_add(GONE_AFTER).unwrap_or(now);
     if last_left.is_some() && gone_at <= now {
-        Decision::Resolve {
-            resolution: Resolution::PodsGone,
-        }
+        Decision::Resolve { resolution: Resolution::PodsGone }
     } else {
         Decision::Later(gone_at)
     }
@@ -159,10 +132,7 @@ pub(super) fn next_look(
 
 /// Whether a diagnosis was ever more than observed.
 pub(super) fn was_active(status: &InitDiagnosisStatus) -> bool {
-    status
-        .conditions
-        .iter()
-        .any(|condition| condition.type_ == "Diagnosed" && condition.status == "True")
+    status.conditions.iter().any(|condition| condition.type_ == "Diagnosed" && condition.status == "True")
 }
 
 /// Carries the status on.
@@ -179,11 +149,8 @@ pub(super) fn advance(
     status.first_observed.get_or_insert(time(now));
     status.occurrences.get_or_insert(1);
     let count = i32::try_from(affected.len()).unwrap_or(i32::MAX);
-    let total = seen
-        .facts
-        .desired
-        .unwrap_or_else(|| i32::try_from(seen.pods.len()).unwrap_or(i32::MAX))
-        .max(count);
+    let total =
+        seen.facts.desired.unwrap_or_else(|| i32::try_from(seen.pods.len()).unwrap_or(i32::MAX)).max(count);
     status.affected_pods = Some(count);
     status.total_pods = Some(total);
     status.pods = Some(format!("{count}/{total}"));
@@ -202,10 +169,7 @@ pub(super) fn advance(
             status.stuck_since = stuck_since(status, affected, reopened).map(time);
         }
         Decision::Resolve { resolution } => {
-            let since = status
-                .stuck_since
-                .take()
-                .or_else(|| status.first_observed.clone());
+            let since = status.stuck_since.take().or_else(|| status.first_observed.clone());
             let lasted = since.map_or(0, |since| now.duration_since(since.0).as_secs());
             status.state = Some(State::Resolved);
             status.resolution = Some(*resolution);
@@ -225,9 +189,7 @@ pub(super) fn advance(
 
 /// The cause that stands on top: the highest severity, then the most Pods, then the oldest.
 fn dominant<'a>(affected: &[&'a PodObservation]) -> Option<(&'a PodObservation, &'a Verdict)> {
-    let with_verdict = affected
-        .iter()
-        .filter_map(|pod| Some((*pod, pod.assessment.verdict()?)));
+    let with_verdict = affected.iter().filter_map(|pod| Some((*pod, pod.assessment.verdict()?)));
     let pods_of = |cause: &str| {
         affected
             .iter()
@@ -236,12 +198,7 @@ fn dominant<'a>(affected: &[&'a PodObservation]) -> Option<(&'a PodObservation, 
     };
     with_verdict.min_by_key(|(pod, verdict)| {
         use std::cmp::Reverse;
-        (
-            Reverse(verdict.severity),
-            Reverse(pods_of(verdict.cause)),
-            pod.stuck_since,
-            pod.uid.clone(),
-        )
+        (Reverse(verdict.severity), Reverse(pods_of(verdict.cause)), pod.stuck_since, pod.uid.clone())
     })
 }
 
@@ -251,20 +208,9 @@ fn describe(
     seen: &Observation,
     now: Timestamp,
 ) {
-    if let Some(past) = status
-        .cause
-        .replace(verdict.cause.to_owned())
-        .filter(|past| past != verdict.cause)
-    {
-        let from = status
-            .last_changed
-            .clone()
-            .or_else(|| status.first_observed.clone());
-        status.history.push(PastCause {
-            cause: past,
-            from: from.unwrap_or(time(now)),
-            to: time(now),
-        });
+    if let Some(past) = status.cause.replace(verdict.cause.to_owned()).filter(|past| past != verdict.cause) {
+        let from = status.last_changed.clone().or_else(|| status.first_observed.clone());
+        status.history.push(PastCause { cause: past, from: from.unwrap_or(time(now)), to: time(now) });
         let excess = status.history.len().saturating_sub(10);
         status.history.drain(..excess);
     }
@@ -272,9 +218,8 @@ fn describe(
     status.severity = Some(verdict.severity);
     status.confidence = Some(verdict.confidence);
     let serving = seen.facts.others_serve.filter(|count| *count > 0);
-    let serving = serving.map_or_else(String::new, |count| {
-        format!("; {count} Pods of the previous revision still serve")
-    });
+    let serving = serving
+        .map_or_else(String::new, |count| format!("; {count} Pods of the previous revision still serve"));
     status.summary = Some(cut(&format!("{}{serving}", verdict.summary), 1024));
     status.remedy = Some(verdict.remedy.clone());
     status.init_container.clone_from(&verdict.init_container);
@@ -301,10 +246,8 @@ fn stuck_since(
         .map(|condition| condition.last_transition_time.0);
     let present = affected.iter().filter_map(|pod| pod.stuck_since);
     let gone = status.affected.iter().filter(|entry| {
-        let left_since = entry
-            .left_at
-            .as_ref()
-            .is_some_and(|left| opened.is_none_or(|opened| left.0 >= opened));
+        let left_since =
+            entry.left_at.as_ref().is_some_and(|left| opened.is_none_or(|opened| left.0 >= opened));
         !reopened && left_since && entry.init_container == status.init_container
     });
     let gone = gone.filter_map(|entry| entry.stuck_since.as_ref().map(|since| since.0));
@@ -323,10 +266,7 @@ fn conditions(status: &mut InitDiagnosisStatus, now: Timestamp) {
     let diagnosed = status.state == Some(State::Active)
         || status.resolution == Some(Resolution::GaveUp)
         || was_active(status);
-    let cause = status
-        .cause
-        .clone()
-        .unwrap_or_else(|| catalogue::cause::UNKNOWN.to_owned());
+    let cause = status.cause.clone().unwrap_or_else(|| catalogue::cause::UNKNOWN.to_owned());
     if diagnosed {
         set(status, "Diagnosed", "True", &cause, now);
     } else {
@@ -347,10 +287,7 @@ fn conditions(status: &mut InitDiagnosisStatus, now: Timestamp) {
 
 /// Sets a condition; its transition time moves only when its status does.
 fn set(status: &mut InitDiagnosisStatus, type_: &str, value: &str, reason: &str, now: Timestamp) {
-    let known = status
-        .conditions
-        .iter_mut()
-        .find(|condition| condition.type_ == type_);
+    let known = status.conditions.iter_mut().find(|condition| condition.type_ == type_);
     match known {
         Some(condition) => {
             if condition.status != value {

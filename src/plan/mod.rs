@@ -50,10 +50,7 @@ pub fn plan(stored: Option<&InitDiagnosis>, seen: &Observation, now: Timestamp) 
     let decision = life::decide(old, seen, &affected, now);
     let waiting_until = seen.pods.iter().filter_map(PodObservation::waits_until).min();
 
-    let mut result = Plan {
-        recheck_at: waiting_until,
-        ..Plan::default()
-    };
+    let mut result = Plan { recheck_at: waiting_until, ..Plan::default() };
     match decision {
         Decision::Nothing => return result,
         Decision::Later(at) => {
@@ -68,24 +65,13 @@ pub fn plan(stored: Option<&InitDiagnosis>, seen: &Observation, now: Timestamp) 
     status.affected = folded.affected;
     status.affected_omitted = folded.omitted;
     status.attempts = Some(folded.totals);
-    life::advance(
-        &mut status,
-        old,
-        &decision,
-        seen,
-        &affected,
-        &folded.unchecked,
-        now,
-    );
+    life::advance(&mut status, old, &decision, seen, &affected, &folded.unchecked, now);
     if old.is_some_and(|old| !is_closed(old)) && stored.is_some_and(|stored| is_another(stored, seen)) {
         // The same name with another UID is another workload with the same trouble.
         status.occurrences = status.occurrences.map(|count| count.saturating_add(1));
     }
     affected::fit(&mut status);
-    result.recheck_at = earliest(
-        result.recheck_at,
-        life::next_look(&decision, seen, &affected, now),
-    );
+    result.recheck_at = earliest(result.recheck_at, life::next_look(&decision, seen, &affected, now));
 
     let announced = events::announce(&mut status, old, now);
     let muted = stored.is_some_and(|stored| is_muted(stored, now));

@@ -12,11 +12,7 @@ use crate::pod::attempt::{EndedAttempt, LogRole};
 const START: &str = "2026-12-01T10:00:00Z";
 
 fn second(second: i64) -> Timestamp {
-    START
-        .parse::<Timestamp>()
-        .unwrap()
-        .checked_add(SignedDuration::from_secs(second))
-        .unwrap()
+    START.parse::<Timestamp>().unwrap().checked_add(SignedDuration::from_secs(second)).unwrap()
 }
 
 /// A workload with what is stored of it.
@@ -50,12 +46,7 @@ impl Story {
             ready: Some(0),
             ..WorkloadFacts::default()
         };
-        Self {
-            stored: None,
-            facts,
-            writes: 0,
-            events: Vec::new(),
-        }
+        Self { stored: None, facts, writes: 0, events: Vec::new() }
     }
 
     fn look(&mut self, now: i64, pods: Vec<PodObservation>) -> Plan {
@@ -69,18 +60,12 @@ impl Story {
         departures: Vec<Departure>,
         first_look: bool,
     ) -> Plan {
-        let seen = Observation {
-            facts: self.facts.clone(),
-            pods,
-            departures,
-            first_look,
-        };
+        let seen = Observation { facts: self.facts.clone(), pods, departures, first_look };
         let plan = plan(self.stored.as_ref(), &seen, second(now));
         if plan.status.is_some() {
             self.writes += 1;
-            let stored = self
-                .stored
-                .get_or_insert_with(|| InitDiagnosis::new("replicaset.api-1", seen.facts.spec()));
+            let stored =
+                self.stored.get_or_insert_with(|| InitDiagnosis::new("replicaset.api-1", seen.facts.spec()));
             stored.spec = seen.facts.spec();
             // As the API server stores it: through JSON, times in whole seconds.
             let json = serde_json::to_value(&plan.status).unwrap();
@@ -91,10 +76,7 @@ impl Story {
     }
 
     fn status(&self) -> &InitDiagnosisStatus {
-        self.stored
-            .as_ref()
-            .and_then(|stored| stored.status.as_ref())
-            .expect("nothing was written")
+        self.stored.as_ref().and_then(|stored| stored.status.as_ref()).expect("nothing was written")
     }
 
     fn state(&self) -> State {
@@ -137,12 +119,7 @@ fn crashed(uid: &str) -> PodObservation {
 }
 
 fn waiting(uid: &str) -> PodObservation {
-    pod(
-        uid,
-        Assessment::Waiting {
-            until: Some(second(120)),
-        },
-    )
+    pod(uid, Assessment::Waiting { until: Some(second(120)) })
 }
 
 fn attempt(uid: &str, number: i32, text: Result<&str, &str>) -> CapturedAttempt {
@@ -181,19 +158,11 @@ fn attempt(uid: &str, number: i32, text: Result<&str, &str>) -> CapturedAttempt 
 }
 
 fn gone(uid: &str, at: i64) -> Departure {
-    Departure {
-        uid: uid.to_owned(),
-        fate: Fate::Gone,
-        at: second(at),
-    }
+    Departure { uid: uid.to_owned(), fate: Fate::Gone, at: second(at) }
 }
 
 fn passed(uid: &str, at: i64) -> Departure {
-    Departure {
-        uid: uid.to_owned(),
-        fate: Fate::PassedInit,
-        at: second(at),
-    }
+    Departure { uid: uid.to_owned(), fate: Fate::PassedInit, at: second(at) }
 }
 
 #[test]
@@ -209,42 +178,23 @@ fn a_first_failure_is_observed_without_an_event_and_the_second_makes_it_active()
     let mut story = Story::deployment(1);
     let observed = failing(cause::NON_ZERO_EXIT, Urgency::From(second(120)));
     let plan = story.look(1, vec![pod("a", observed)]);
-    assert_eq!(
-        (story.state(), story.status().severity),
-        (State::Observed, Some(Severity::Info))
-    );
+    assert_eq!((story.state(), story.status().severity), (State::Observed, Some(Severity::Info)));
     assert!(plan.recheck_at.is_some_and(|at| at <= second(120)), "{plan:?}");
     assert!(story.events.is_empty());
 
     story.look(12, vec![crashed("a")]);
-    assert_eq!(
-        (story.state(), story.status().severity),
-        (State::Active, Some(Severity::Warning))
-    );
-    assert_eq!(
-        story.reasons(),
-        ["NonZeroExit", "NonZeroExit"],
-        "one on the Deployment, one on the Pod"
-    );
+    assert_eq!((story.state(), story.status().severity), (State::Active, Some(Severity::Warning)));
+    assert_eq!(story.reasons(), ["NonZeroExit", "NonZeroExit"], "one on the Deployment, one on the Pod");
     assert!(story.events.iter().all(|event| event.type_ == EventType::Warning));
 }
 
 #[test]
 fn an_observed_failure_that_heals_is_resolved_in_silence_and_kept_for_an_hour() {
     let mut story = Story::deployment(1);
-    story.look(
-        1,
-        vec![pod(
-            "a",
-            failing(cause::NON_ZERO_EXIT, Urgency::From(second(120))),
-        )],
-    );
+    story.look(1, vec![pod("a", failing(cause::NON_ZERO_EXIT, Urgency::From(second(120))))]);
     story.look_at(20, vec![], vec![passed("a", 20)], false);
     let status = story.status();
-    assert_eq!(
-        (status.state, status.resolution),
-        (Some(State::Resolved), Some(Resolution::Recovered))
-    );
+    assert_eq!((status.state, status.resolution), (Some(State::Resolved), Some(Resolution::Recovered)));
     assert!(story.events.is_empty());
     assert_eq!(expires_at(status), Some(second(20 + 3600)));
 }
@@ -269,20 +219,11 @@ fn a_changed_cause_is_one_event_and_goes_into_the_history() {
     story.look(60, vec![pod("a", failing(cause::OOM_KILLED, Urgency::Now))]);
     let status = story.status();
     assert_eq!(status.cause.as_deref(), Some("OomKilled"));
-    let history: Vec<_> = status
-        .history
-        .iter()
-        .map(|past| (past.cause.as_str(), past.from.0, past.to.0))
-        .collect();
+    let history: Vec<_> =
+        status.history.iter().map(|past| (past.cause.as_str(), past.from.0, past.to.0)).collect();
     assert_eq!(history, [("NonZeroExit", second(1), second(60))]);
-    assert_eq!(
-        story.reasons(),
-        ["NonZeroExit", "NonZeroExit", "OomKilled", "OomKilled"]
-    );
-    assert_eq!(
-        story.events.iter().map(|event| event.change).collect::<Vec<_>>(),
-        [1, 1, 2, 2]
-    );
+    assert_eq!(story.reasons(), ["NonZeroExit", "NonZeroExit", "OomKilled", "OomKilled"]);
+    assert_eq!(story.events.iter().map(|event| event.change).collect::<Vec<_>>(), [1, 1, 2, 2]);
 }
 
 #[test]
@@ -309,10 +250,7 @@ fn pods_that_vanish_from_a_workload_that_wants_none_are_gone_after_a_minute_with
     story.events.clear();
     story.facts.end = WorkloadEnd::WantsNone;
     let plan = story.look_at(30, vec![], vec![gone("a", 30)], false);
-    assert_eq!(
-        (story.state(), plan.recheck_at),
-        (State::Active, Some(second(90)))
-    );
+    assert_eq!((story.state(), plan.recheck_at), (State::Active, Some(second(90))));
     story.look(91, vec![]);
     assert_eq!(story.status().resolution, Some(Resolution::PodsGone));
     assert!(story.events.is_empty());
@@ -322,10 +260,7 @@ fn pods_that_vanish_from_a_workload_that_wants_none_are_gone_after_a_minute_with
 fn a_deleted_pod_leaves_its_attempts_and_its_replacement_continues_the_clock() {
     let mut story = Story::deployment(1);
     let mut first = crashed("a");
-    first.attempts = vec![
-        attempt("a", 0, Ok("ERROR: one")),
-        attempt("a", 1, Ok("ERROR: two")),
-    ];
+    first.attempts = vec![attempt("a", 0, Ok("ERROR: one")), attempt("a", 1, Ok("ERROR: two"))];
     let plan = story.look(15, vec![first]);
     assert_eq!(plan.logs.len(), 2);
 
@@ -333,19 +268,12 @@ fn a_deleted_pod_leaves_its_attempts_and_its_replacement_continues_the_clock() {
     second_pod.stuck_since = Some(second(100));
     story.look_at(110, vec![second_pod], vec![gone("a", 100)], false);
     let status = story.status();
-    assert_eq!(
-        status.stuck_since.as_ref().unwrap().0,
-        second(0),
-        "merely replaced"
-    );
+    assert_eq!(status.stuck_since.as_ref().unwrap().0, second(0), "merely replaced");
     assert_eq!(status.pods.as_deref(), Some("1/1"));
     let kept = status.affected.iter().find(|entry| entry.uid == "a").unwrap();
     assert_eq!(kept.left_at.as_ref().unwrap().0, second(100));
     assert_eq!(
-        kept.attempts
-            .iter()
-            .filter_map(|attempt| attempt.excerpt.as_deref())
-            .collect::<Vec<_>>(),
+        kept.attempts.iter().filter_map(|attempt| attempt.excerpt.as_deref()).collect::<Vec<_>>(),
         ["ERROR: one", "ERROR: two"]
     );
 }
@@ -361,11 +289,7 @@ fn a_failure_after_the_end_reopens_the_same_object_and_is_counted() {
     let status = story.status();
     assert_eq!((status.state, status.occurrences), (Some(State::Active), Some(2)));
     assert!(status.resolved_at.is_none() && status.resolution.is_none() && status.stuck_for.is_none());
-    assert_eq!(
-        status.stuck_since.as_ref().unwrap().0,
-        second(500),
-        "the old clock is over"
-    );
+    assert_eq!(status.stuck_since.as_ref().unwrap().0, second(500), "the old clock is over");
 }
 
 #[test]
@@ -393,10 +317,7 @@ fn a_job_that_fails_for_good_gave_up_and_keeps_its_evidence() {
     story.events.clear();
     story.look(8, vec![failed.clone()]);
     let status = story.status();
-    assert_eq!(
-        (status.state, status.resolution),
-        (Some(State::Resolved), Some(Resolution::GaveUp))
-    );
+    assert_eq!((status.state, status.resolution), (Some(State::Resolved), Some(Resolution::GaveUp)));
     assert_eq!(status.pods.as_deref(), Some("1/1"));
     assert_eq!(story.reasons(), ["InitGaveUp"]);
     assert!(story.look(20, vec![failed]).status.is_none());
@@ -415,62 +336,31 @@ fn a_failed_pod_that_its_controller_has_replaced_is_not_affected_but_keeps_its_l
     story.look(12, vec![first, next]);
     let status = story.status();
     assert_eq!(status.affected_pods, Some(0));
-    assert_eq!(
-        status.state,
-        Some(State::Active),
-        "a Job stays Active between its Pods"
-    );
-    assert!(
-        status
-            .affected
-            .iter()
-            .any(|entry| entry.uid == "a" && entry.left_at.is_some())
-    );
+    assert_eq!(status.state, Some(State::Active), "a Job stays Active between its Pods");
+    assert!(status.affected.iter().any(|entry| entry.uid == "a" && entry.left_at.is_some()));
 }
 
 #[test]
 fn a_restarted_controller_sends_the_last_change_again_within_the_hour_and_nothing_after() {
     let mut story = Story::deployment(1);
     story.look(1, vec![crashed("a")]);
-    let sent: Vec<_> = story
-        .events
-        .iter()
-        .map(|event| (event.target.clone(), event.change))
-        .collect();
+    let sent: Vec<_> = story.events.iter().map(|event| (event.target.clone(), event.change)).collect();
     let again = story.look_at(600, vec![crashed("a")], vec![], true);
     assert!(again.status.is_none());
     // The same targets and numbers: the same names, which the API server answers with "already exists".
     assert_eq!(
-        again
-            .events
-            .iter()
-            .map(|event| (event.target.clone(), event.change))
-            .collect::<Vec<_>>(),
+        again.events.iter().map(|event| (event.target.clone(), event.change)).collect::<Vec<_>>(),
         sent
     );
-    assert!(
-        story
-            .look_at(4000, vec![crashed("a")], vec![], true)
-            .events
-            .is_empty()
-    );
+    assert!(story.look_at(4000, vec![crashed("a")], vec![], true).events.is_empty());
 }
 
 #[test]
 fn muted_means_no_events_but_the_row_stays() {
     let mut story = Story::deployment(1);
-    story.look(
-        1,
-        vec![pod(
-            "a",
-            failing(cause::NON_ZERO_EXIT, Urgency::From(second(120))),
-        )],
-    );
+    story.look(1, vec![pod("a", failing(cause::NON_ZERO_EXIT, Urgency::From(second(120))))]);
     let stored = story.stored.as_mut().unwrap();
-    let until = (
-        crate::api::ANNOTATION_MUTED_UNTIL.to_owned(),
-        second(3600).to_string(),
-    );
+    let until = (crate::api::ANNOTATION_MUTED_UNTIL.to_owned(), second(3600).to_string());
     stored.metadata.annotations = Some([until].into());
     story.look(12, vec![crashed("a")]);
     assert_eq!(story.state(), State::Active);
@@ -498,19 +388,10 @@ fn the_cause_on_top_is_the_most_severe_then_that_of_most_pods() {
     let info = failing(cause::IMAGE_PULL_FAILED, Urgency::From(second(120)));
     story.look(
         1,
-        vec![
-            pod("a", info.clone()),
-            pod("b", info),
-            pod("c", failing(cause::OOM_KILLED, Urgency::Now)),
-        ],
+        vec![pod("a", info.clone()), pod("b", info), pod("c", failing(cause::OOM_KILLED, Urgency::Now))],
     );
     assert_eq!(story.status().cause.as_deref(), Some("OomKilled"));
-    let of_pods: Vec<_> = story
-        .status()
-        .affected
-        .iter()
-        .map(|entry| entry.cause.as_str())
-        .collect();
+    let of_pods: Vec<_> = story.status().affected.iter().map(|entry| entry.cause.as_str()).collect();
     assert_eq!(of_pods, ["ImagePullFailed", "ImagePullFailed", "OomKilled"]);
 }
 
@@ -525,17 +406,9 @@ fn attempts_are_counted_once_and_a_lost_log_is_said() {
     story.look(13, vec![first]);
     let status = story.status();
     let totals = status.attempts.unwrap();
+    assert_eq!((totals.seen, totals.kept, totals.dropped, totals.lost), (2, 1, 0, 1));
     assert_eq!(
-        (totals.seen, totals.kept, totals.dropped, totals.lost),
-        (2, 1, 0, 1)
-    );
-    assert_eq!(
-        status
-            .conditions
-            .iter()
-            .find(|condition| condition.type_ == "LogsPreserved")
-            .unwrap()
-            .status,
+        status.conditions.iter().find(|condition| condition.type_ == "LogsPreserved").unwrap().status,
         "False"
     );
 }
@@ -549,10 +422,7 @@ fn what_could_not_be_read_is_unchecked() {
     story.look(1, vec![first]);
     assert_eq!(
         story.status().unchecked,
-        [
-            "replicaset api-1: forbidden",
-            "log of attempt 0 of migrate: pods/log: forbidden"
-        ]
+        ["replicaset api-1: forbidden", "log of attempt 0 of migrate: pods/log: forbidden"]
     );
 }
 
@@ -561,17 +431,12 @@ fn logs_of_at_most_five_pods_are_kept_the_first_among_them() {
     let mut story = Story::deployment(8);
     for number in 0..8 {
         let uid = format!("p{number}");
-        let mut pods: Vec<_> = (0..=number)
-            .map(|number| crashed(&format!("p{number}")))
-            .collect();
+        let mut pods: Vec<_> = (0..=number).map(|number| crashed(&format!("p{number}"))).collect();
         pods.last_mut().unwrap().attempts = vec![attempt(&uid, i32::try_from(number).unwrap(), Ok("ERROR"))];
         story.look(number, pods);
     }
-    let logged = story
-        .status()
-        .affected
-        .iter()
-        .filter(|entry| entry.attempts.iter().any(|a| a.log.is_some()));
+    let logged =
+        story.status().affected.iter().filter(|entry| entry.attempts.iter().any(|a| a.log.is_some()));
     let logged: Vec<_> = logged.map(|entry| entry.uid.clone()).collect();
     assert_eq!(logged.len(), MAX_LOGGED_PODS);
     assert!(logged.contains(&"p0".to_owned()));
@@ -607,11 +472,5 @@ fn a_diagnosis_stays_below_32_kib_whatever_it_is_fed() {
     let bytes = serde_json::to_vec(&story.stored).unwrap().len();
     assert!(bytes <= 32 * 1024, "{bytes} bytes");
     // What is cut last is what a reader needs first.
-    assert!(
-        story
-            .status()
-            .affected
-            .iter()
-            .any(|entry| entry.attempts.iter().any(|a| a.log.is_some()))
-    );
+    assert!(story.status().affected.iter().any(|entry| entry.attempts.iter().any(|a| a.log.is_some())));
 }

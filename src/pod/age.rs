@@ -36,11 +36,7 @@ pub fn human_duration(duration: SignedDuration) -> String {
 /// `3m20s`, or `3m` where nothing is left for the smaller unit.
 fn two_units(seconds: i64, (large, large_name): (i64, &str), (small, small_name): (i64, &str)) -> String {
     let (whole, rest) = (seconds / large, seconds % large / small);
-    if rest == 0 {
-        format!("{whole}{large_name}")
-    } else {
-        format!("{whole}{large_name}{rest}{small_name}")
-    }
+    if rest == 0 { format!("{whole}{large_name}") } else { format!("{whole}{large_name}{rest}{small_name}") }
 }
 
 #[cfg(test)]
@@ -80,11 +76,7 @@ mod tests {
             (i64::MIN, "<invalid>"),
         ];
         for (seconds, expected) in cases {
-            assert_eq!(
-                human_duration(SignedDuration::from_secs(seconds)),
-                expected,
-                "{seconds} s"
-            );
+            assert_eq!(human_duration(SignedDuration::from_secs(seconds)), expected, "{seconds} s");
         }
         // Go cuts the fraction off, towards zero.
         assert_eq!(human_duration(SignedDuration::from_millis(-1_999)), "0s");

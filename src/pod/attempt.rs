@@ -69,11 +69,7 @@ pub fn failed_attempts(pod: &PodView) -> Vec<EndedAttempt> {
             attempts.extend(ended_attempt(status, ended, previous_of(status)));
         }
         if let Some(ended) = status.state.terminated.as_ref().filter(failed) {
-            attempts.extend(ended_attempt(
-                status,
-                ended,
-                (status.restart_count, LogRole::Current),
-            ));
+            attempts.extend(ended_attempt(status, ended, (status.restart_count, LogRole::Current)));
         }
     }
     attempts

@@ -89,12 +89,7 @@ impl Identity {
             name: owner.name.clone(),
             uid: owner.uid.clone(),
         };
-        Self {
-            key: DiagnosisKey { namespace, name },
-            controller: Some(controller),
-            workload,
-            revision,
-        }
+        Self { key: DiagnosisKey { namespace, name }, controller: Some(controller), workload, revision }
     }
 }
 
@@ -109,9 +104,7 @@ fn revision_of(pod: &PodView, owner: &OwnerReference, group: &str) -> Option<Str
         ("apps", "StatefulSet" | "DaemonSet") => {
             let hash = pod.label("controller-revision-hash")?;
             // A StatefulSet writes `<name>-<hash>`, a DaemonSet the hash alone.
-            let bare = hash
-                .strip_prefix(owner.name.as_str())
-                .and_then(|rest| rest.strip_prefix('-'));
+            let bare = hash.strip_prefix(owner.name.as_str()).and_then(|rest| rest.strip_prefix('-'));
             Some(bare.unwrap_or(hash).to_owned())
         }
         _ => None,
@@ -151,10 +144,7 @@ pub fn hash_of(parts: &[&str]) -> String {
         hasher.update([0]);
     }
     let bytes = hasher.finalize();
-    let head = bytes
-        .iter()
-        .take(5)
-        .fold(0_u64, |head, byte| (head << 8) | u64::from(*byte));
+    let head = bytes.iter().take(5).fold(0_u64, |head, byte| (head << 8) | u64::from(*byte));
     format!("{head:010x}")
 }
 

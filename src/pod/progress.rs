@@ -86,19 +86,12 @@ impl InitProgress {
         // Once an app container runs, init is over (kubelet, HasAnyRegularContainerStarted), whatever a sidecar
         // does. An app container that has *ended* proves nothing: after a new sandbox it shows its old end.
         if pod.phase() == "Succeeded"
-            || pod
-                .status
-                .container_statuses
-                .iter()
-                .any(|status| status.state.running.is_some())
+            || pod.status.container_statuses.iter().any(|status| status.state.running.is_some())
         {
             return Self::Done;
         }
         let statuses = |container: &InitContainer| {
-            pod.status
-                .init_container_statuses
-                .iter()
-                .find(|status| status.name == container.name)
+            pod.status.init_container_statuses.iter().find(|status| status.name == container.name)
         };
         let blocking = containers
             .iter()
@@ -111,14 +104,9 @@ impl InitProgress {
         let status = statuses(container);
         let state = status.map_or(StepState::Pending, |status| step_state(pod, container, status));
         if index == 0 && state == StepState::Pending && !sandbox_is_ready(pod) {
-            return Self::BeforeContainers {
-                since: before_since(pod),
-            };
+            return Self::BeforeContainers { since: before_since(pod) };
         }
-        let before = index
-            .checked_sub(1)
-            .and_then(|index| containers.get(index))
-            .and_then(statuses);
+        let before = index.checked_sub(1).and_then(|index| containers.get(index)).and_then(statuses);
         Self::At(Step {
             index,
             total: containers.len(),
@@ -126,10 +114,7 @@ impl InitProgress {
             sidecar: container.is_sidecar(),
             state,
             restarts: status.map_or(0, |status| status.restart_count),
-            since: before
-                .and_then(end_of)
-                .or_else(|| sandbox_since(pod))
-                .or_else(|| before_since(pod)),
+            since: before.and_then(end_of).or_else(|| sandbox_since(pod)).or_else(|| before_since(pod)),
             rerun: pod
                 .status
                 .container_statuses
@@ -170,11 +155,7 @@ fn is_past(container: &InitContainer, status: &ContainerStatus) -> bool {
     if container.is_sidecar() {
         return status.state.running.is_some() && status.started == Some(true);
     }
-    status
-        .state
-        .terminated
-        .as_ref()
-        .is_some_and(|ended| ended.exit_code == 0)
+    status.state.terminated.as_ref().is_some_and(|ended| ended.exit_code == 0)
 }
 
 fn step_state(pod: &PodView, container: &InitContainer, status: &ContainerStatus) -> StepState {
@@ -196,10 +177,7 @@ fn step_state(pod: &PodView, container: &InitContainer, status: &ContainerStatus
             None => StepState::Pending,
         },
         "" | "PodInitializing" | "ContainerCreating" => StepState::Pending,
-        reason => StepState::Refused {
-            reason: reason.to_owned(),
-            message: waiting.message,
-        },
+        reason => StepState::Refused { reason: reason.to_owned(), message: waiting.message },
     }
 }
 
@@ -227,22 +205,14 @@ fn will_be_retried(pod: &PodView, container: &InitContainer, exit_code: i32) -> 
             codes.values.contains(&exit_code) == (codes.operator.as_deref() == Some("In"))
         })
     });
-    let policy = container
-        .restart_policy
-        .as_deref()
-        .or(pod.spec.restart_policy.as_deref());
+    let policy = container.restart_policy.as_deref().or(pod.spec.restart_policy.as_deref());
     by_rule || policy != Some("Never")
 }
 
 fn sandbox_is_ready(pod: &PodView) -> bool {
     // An older kubelet does not write the condition; a container that exists proves the same.
-    pod.condition("PodReadyToStartContainers")
-        .is_some_and(|condition| condition.status == "True")
-        || pod
-            .status
-            .init_container_statuses
-            .iter()
-            .any(|status| status.container_id.is_some())
+    pod.condition("PodReadyToStartContainers").is_some_and(|condition| condition.status == "True")
+        || pod.status.init_container_statuses.iter().any(|status| status.container_id.is_some())
 }
 
 fn sandbox_since(pod: &PodView) -> Option<Timestamp> {
@@ -252,9 +222,7 @@ fn sandbox_since(pod: &PodView) -> Option<Timestamp> {
 }
 
 fn before_since(pod: &PodView) -> Option<Timestamp> {
-    let scheduled = pod
-        .condition("PodScheduled")
-        .filter(|condition| condition.status == "True");
+    let scheduled = pod.condition("PodScheduled").filter(|condition| condition.status == "True");
     scheduled
         .and_then(|condition| condition.last_transition_time.as_ref())
         .or(pod.status.start_time.as_ref())
@@ -267,13 +235,7 @@ fn end_of(status: &ContainerStatus) -> Option<Timestamp> {
     if let Some(ended) = &status.state.terminated {
         return ended.finished_at.as_ref().map(|time| time.0);
     }
-    status
-        .state
-        .running
-        .as_ref()?
-        .started_at
-        .as_ref()
-        .map(|time| time.0)
+    status.state.running.as_ref()?.started_at.as_ref().map(|time| time.0)
 }
 
 #[cfg(test)]

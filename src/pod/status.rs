@@ -120,10 +120,7 @@ fn pod_text(pod: &PodView) -> String {
         return "SchedulingGated".to_owned();
     }
     // A phase that is not set prints as nothing; `PodView::phase` would say Pending.
-    not_empty(pod.status.reason.as_deref())
-        .or(pod.status.phase.as_deref())
-        .unwrap_or_default()
-        .to_owned()
+    not_empty(pod.status.reason.as_deref()).or(pod.status.phase.as_deref()).unwrap_or_default().to_owned()
 }
 
 /// A deletion hides everything else, but for Pods that have ended.
@@ -161,12 +158,7 @@ impl InitPart {
                 part.sidecar_restarts.add(status);
             }
             // A sidecar that ended with 0 counts as past as well, though it will be started again.
-            if status
-                .state
-                .terminated
-                .as_ref()
-                .is_some_and(|end| end.exit_code == 0)
-            {
+            if status.state.terminated.as_ref().is_some_and(|end| end.exit_code == 0) {
                 continue;
             }
             // Only a sidecar is past when it has started: a running regular init container says so too.
@@ -205,11 +197,7 @@ struct AppPart {
 impl AppPart {
     /// Reads the statuses from the last to the first, so that the first container with something to say wins.
     fn read(pod: &PodView, text: String) -> Self {
-        let mut part = Self {
-            text,
-            running: 0,
-            failure: None,
-        };
+        let mut part = Self { text, running: 0, failure: None };
         for status in pod.status.container_statuses.iter().rev() {
             if let Some(reason) = waiting_reason(status) {
                 reason.clone_into(&mut part.text);
@@ -278,8 +266,7 @@ fn waiting_reason(status: &ContainerStatus) -> Option<&str> {
 
 /// `isPodInitializedConditionTrue`: the first condition of that type decides.
 fn is_initialized(pod: &PodView) -> bool {
-    pod.condition("Initialized")
-        .is_some_and(|condition| condition.status == "True")
+    pod.condition("Initialized").is_some_and(|condition| condition.status == "True")
 }
 
 /// `hasPodReadyCondition`: any condition of that type that is true decides.

@@ -58,6 +58,9 @@ pub struct InitContainer {
     /// Environment.
     #[serde(deserialize_with = "null_is_default")]
     pub env: Vec<EnvVar>,
+    /// Sources of further environment variables; only whether there are any matters.
+    #[serde(deserialize_with = "null_is_default")]
+    pub env_from: Vec<serde::de::IgnoredAny>,
     /// `Always` = native sidecar; `Never` and `OnFailure` override the Pod's policy (Kubernetes 1.35).
     pub restart_policy: Option<String>,
     /// Rules that override `restart_policy` by exit code (Kubernetes 1.35).
@@ -250,19 +253,12 @@ impl PodView {
 
     /// The owner that controls this Pod.
     pub fn controller(&self) -> Option<&OwnerReference> {
-        self.metadata
-            .owner_references
-            .as_ref()?
-            .iter()
-            .find(|owner| owner.controller == Some(true))
+        self.metadata.owner_references.as_ref()?.iter().find(|owner| owner.controller == Some(true))
     }
 
     /// A condition by its type.
     pub fn condition(&self, type_: &str) -> Option<&PodCondition> {
-        self.status
-            .conditions
-            .iter()
-            .find(|condition| condition.type_ == type_)
+        self.status.conditions.iter().find(|condition| condition.type_ == type_)
     }
 
     /// Whether the Pod is being deleted.
@@ -277,10 +273,7 @@ impl PodView {
 
     /// Spec of an init container by name.
     pub fn init_container(&self, name: &str) -> Option<&InitContainer> {
-        self.spec
-            .init_containers
-            .iter()
-            .find(|container| container.name == name)
+        self.spec.init_containers.iter().find(|container| container.name == name)
     }
 }
 
@@ -295,12 +288,10 @@ impl Terminated {
     /// The signal that ended the process: what the API says, else what the exit code implies (129–159, the
     /// shells' and runtimes' convention of 128 + signal).
     pub fn effective_signal(&self) -> Option<i32> {
-        self.signal
-            .filter(|signal| *signal != 0)
-            .or_else(|| match self.exit_code {
-                code @ 129..=159 => Some(code - 128),
-                _ => None,
-            })
+        self.signal.filter(|signal| *signal != 0).or_else(|| match self.exit_code {
+            code @ 129..=159 => Some(code - 128),
+            _ => None,
+        })
     }
 }
 

@@ -37,9 +37,6 @@ async fn ready(State(health): State<Health>) -> (StatusCode, &'static str) {
     if health.ready.load(Ordering::Relaxed) {
         (StatusCode::OK, "ok\n")
     } else {
-        (
-            StatusCode::SERVICE_UNAVAILABLE,
-            "the Pods of the cluster are not known yet\n",
-        )
+        (StatusCode::SERVICE_UNAVAILABLE, "the Pods of the cluster are not known yet\n")
     }
 }

@@ -29,16 +29,12 @@ pub struct FilterError {
 /// # Errors
 /// When the filter is not valid.
 pub fn set_up(format: Format, filter: &str) -> Result<(), FilterError> {
-    let parsed = EnvFilter::try_new(filter).map_err(|error| FilterError {
-        filter: filter.to_owned(),
-        reason: error.to_string(),
-    })?;
+    let parsed = EnvFilter::try_new(filter)
+        .map_err(|error| FilterError { filter: filter.to_owned(), reason: error.to_string() })?;
     let is_terminal = std::io::stderr().is_terminal();
     let json = format == Format::Json || (format == Format::Auto && !is_terminal);
-    let builder = tracing_subscriber::fmt()
-        .with_env_filter(parsed)
-        .with_writer(std::io::stderr)
-        .with_target(false);
+    let builder =
+        tracing_subscriber::fmt().with_env_filter(parsed).with_writer(std::io::stderr).with_target(false);
     if json {
         builder.json().flatten_event(true).init();
     } else {

@@ -48,10 +48,7 @@ async fn a_kubeconfig_that_is_no_kubeconfig_is_one_clear_line() {
     let file = kubeconfig_of(&json!(["not", "a", "kubeconfig"]));
     let (status, log) = Controller::start_with(file.path().as_ref(), &[]).ends().await;
     assert_eq!(status.code(), Some(1));
-    assert!(
-        log.starts_with("error: no cluster configuration:") && log.lines().count() == 1,
-        "{log}"
-    );
+    assert!(log.starts_with("error: no cluster configuration:") && log.lines().count() == 1, "{log}");
 }
 
 #[tokio::test]
@@ -84,9 +81,7 @@ async fn a_missing_definition_is_named_with_the_command_that_installs_it() {
     tokio::spawn(async move { axum::serve(listener, router).await });
     let file = for_server(&format!("http://{address}"));
     let mut controller = Controller::start_with(file.path().as_ref(), &[]);
-    controller
-        .says("InitDiagnosis is not installed in the cluster")
-        .await;
+    controller.says("InitDiagnosis is not installed in the cluster").await;
     controller.says("kubectl apply -k crds").await;
 }
 
@@ -96,10 +91,7 @@ async fn a_missing_permission_is_named_and_waited_for() {
         // A ServiceAccount without any right.
         let accounts = Api::<ServiceAccount>::namespaced(client.clone(), namespace);
         let request = TokenRequest::default();
-        let token = accounts
-            .create_token_request("default", &PostParams::default(), &request)
-            .await
-            .unwrap();
+        let token = accounts.create_token_request("default", &PostParams::default(), &request).await.unwrap();
         let token = token.status.unwrap().token;
         let admin = Kubeconfig::read_from(kubeconfig()).unwrap();
         let mut config = serde_json::to_value(&admin).unwrap();
@@ -115,22 +107,14 @@ async fn a_missing_permission_is_named_and_waited_for() {
 #[test]
 fn arguments_that_make_no_sense_are_named() {
     let run = |arguments: &[&str]| {
-        let output = std::process::Command::new(env!("CARGO_BIN_EXE_initwatch"))
-            .args(arguments)
-            .output()
-            .unwrap();
-        (
-            output.status.code(),
-            String::from_utf8_lossy(&output.stderr).into_owned(),
-        )
+        let output =
+            std::process::Command::new(env!("CARGO_BIN_EXE_initwatch")).args(arguments).output().unwrap();
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
     };
     for (arguments, expected) in [
         (["controller", "--stuck-after", "soon"], "--stuck-after"),
         (["controller", "--stuck-after", "0s"], "between 1s and 168h"),
-        (
-            ["controller", "--namespace", "Not_A_Name"],
-            "\"Not_A_Name\" is not the name of a namespace",
-        ),
+        (["controller", "--namespace", "Not_A_Name"], "\"Not_A_Name\" is not the name of a namespace"),
         (["controller", "--listen", "everywhere"], "not an address"),
         (["controller", "--log", "a=b=c"], "log filter"),
     ] {

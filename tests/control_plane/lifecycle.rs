@@ -4,7 +4,7 @@
 use initwatch::api::v1alpha1::{InitDiagnosis, Resolution, Severity, State};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{Pod, Service};
-use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
+use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::{Client, ResourceExt};
 use serde_json::{Value, json};
 
@@ -30,10 +30,7 @@ async fn deployment(client: &Client, namespace: &str, name: &str, replicas: i32,
         },
     }))
     .unwrap();
-    Api::namespaced(client.clone(), namespace)
-        .create(&PostParams::default(), &deployment)
-        .await
-        .unwrap();
+    Api::namespaced(client.clone(), namespace).create(&PostParams::default(), &deployment).await.unwrap();
     let count = usize::try_from(replicas).unwrap();
     pods(client, namespace, &format!("app={name}"), count).await
 }
@@ -48,7 +45,7 @@ async fn status(client: &Client, pod: &Pod, phase: &str, init: Value) {
     };
     let init = merged(
         json!({"name": "wait-for-db", "image": "x", "imageID": "", "ready": false, "restartCount": 0}),
-        init,
+        &init,
     );
     let patch = json!({"status": {
         "phase": phase,
@@ -56,15 +53,11 @@ async fn status(client: &Client, pod: &Pod, phase: &str, init: Value) {
         "initContainerStatuses": [init],
         "containerStatuses": [{"name": "app", "image": "x", "imageID": "", "ready": phase == "Running", "restartCount": 0, "state": app}],
     }});
-    pods.patch_status(&pod.name_any(), &PatchParams::default(), &Patch::Merge(patch))
-        .await
-        .unwrap();
+    pods.patch_status(&pod.name_any(), &PatchParams::default(), &Patch::Merge(patch)).await.unwrap();
 }
 
-fn merged(mut base: Value, more: Value) -> Value {
-    base.as_object_mut()
-        .unwrap()
-        .extend(more.as_object().unwrap().clone());
+fn merged(mut base: Value, more: &Value) -> Value {
+    base.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     base
 }
 
@@ -96,9 +89,7 @@ fn passed() -> Value {
 async fn touch(client: &Client, pod: &Pod) {
     let pods = Api::<Pod>::namespaced(client.clone(), &pod.namespace().unwrap());
     let patch = json!({"metadata": {"annotations": {"touched": now(0)}}});
-    pods.patch(&pod.name_any(), &PatchParams::default(), &Patch::Merge(patch))
-        .await
-        .unwrap();
+    pods.patch(&pod.name_any(), &PatchParams::default(), &Patch::Merge(patch)).await.unwrap();
 }
 
 const WAIT: &str = "until nc -z postgres 5432; do sleep 2; done";
@@ -111,35 +102,21 @@ async fn a_hang_is_named_after_what_is_missing_and_followed_to_its_end() {
             status(&client, pod, "Pending", running()).await;
         }
         let _controller = Controller::start(namespace);
-        let found = diagnosis(&client, namespace, "replicaset.api-", |status| {
-            status.affected_pods == Some(2)
-        })
-        .await;
+        let found =
+            diagnosis(&client, namespace, "replicaset.api-", |status| status.affected_pods == Some(2)).await;
         let seen = found.status.unwrap();
         assert_eq!(seen.cause.as_deref(), Some("ServiceNotFound"));
-        assert_eq!(
-            (seen.state, seen.severity),
-            (Some(State::Active), Some(Severity::Warning))
-        );
-        assert_eq!(
-            (seen.pod_status.as_deref(), seen.pods.as_deref()),
-            (Some("Init:0/1"), Some("2/2"))
-        );
+        assert_eq!((seen.state, seen.severity), (Some(State::Active), Some(Severity::Warning)));
+        assert_eq!((seen.pod_status.as_deref(), seen.pods.as_deref()), (Some("Init:0/1"), Some("2/2")));
         assert_eq!(
             (seen.init_container.as_deref(), seen.step.as_deref()),
             (Some("wait-for-db"), Some("1/1"))
         );
         let summary = seen.summary.unwrap();
         assert!(summary.contains("postgres:5432"), "{summary}");
-        assert!(
-            summary.contains(&format!("no Service postgres in namespace {namespace}")),
-            "{summary}"
-        );
+        assert!(summary.contains(&format!("no Service postgres in namespace {namespace}")), "{summary}");
         assert_eq!(
-            (
-                found.spec.workload.kind.as_str(),
-                found.spec.workload.name.as_str()
-            ),
+            (found.spec.workload.kind.as_str(), found.spec.workload.name.as_str()),
             ("Deployment", "api")
         );
 
@@ -149,10 +126,7 @@ async fn a_hang_is_named_after_what_is_missing_and_followed_to_its_end() {
             "spec": {"selector": {"app": "postgres"}, "ports": [{"port": 5432}]},
         }))
         .unwrap();
-        Api::namespaced(client.clone(), namespace)
-            .create(&PostParams::default(), &service)
-            .await
-            .unwrap();
+        Api::namespaced(client.clone(), namespace).create(&PostParams::default(), &service).await.unwrap();
         for pod in &waiters {
             touch(&client, pod).await;
         }
@@ -162,10 +136,7 @@ async fn a_hang_is_named_after_what_is_missing_and_followed_to_its_end() {
         .await;
         let seen = next.status.unwrap();
         assert_eq!(
-            seen.history
-                .iter()
-                .map(|past| past.cause.as_str())
-                .collect::<Vec<_>>(),
+            seen.history.iter().map(|past| past.cause.as_str()).collect::<Vec<_>>(),
             ["ServiceNotFound"]
         );
         assert_eq!(next.metadata.uid, found.metadata.uid);
@@ -174,23 +145,15 @@ async fn a_hang_is_named_after_what_is_missing_and_followed_to_its_end() {
         for pod in &waiters {
             status(&client, pod, "Running", passed()).await;
         }
-        let last = diagnosis(&client, namespace, "replicaset.api-", |status| {
-            status.state == Some(State::Resolved)
-        })
-        .await;
+        let last =
+            diagnosis(&client, namespace, "replicaset.api-", |status| status.state == Some(State::Resolved))
+                .await;
         let seen = last.status.unwrap();
         assert_eq!(seen.resolution, Some(Resolution::Recovered));
-        assert!(
-            seen.stuck_for.is_some_and(|seconds| seconds >= 60),
-            "{:?}",
-            seen.stuck_for
-        );
+        assert!(seen.stuck_for.is_some_and(|seconds| seconds >= 60), "{:?}", seen.stuck_for);
         let sent = until("the recovery Event", async || {
             let sent = events(&client, namespace).await;
-            reasons(&sent)
-                .iter()
-                .any(|reason| reason.ends_with("InitRecovered"))
-                .then_some(sent)
+            reasons(&sent).iter().any(|reason| reason.ends_with("InitRecovered")).then_some(sent)
         })
         .await;
         let mut seen = reasons(&sent);
@@ -227,32 +190,19 @@ async fn a_crash_loop_is_observed_once_and_active_the_second_time() {
         let arguments = ["--namespace", namespace, "--stuck-after", "1h"];
         let _controller = Controller::start_with(&crate::support::kubeconfig(), &arguments);
         status(&client, &pod, "Pending", crashed(0)).await;
-        let first = diagnosis(&client, namespace, "replicaset.api-", |status| {
-            status.state.is_some()
-        })
-        .await;
+        let first = diagnosis(&client, namespace, "replicaset.api-", |status| status.state.is_some()).await;
         let seen = first.status.unwrap();
-        assert_eq!(
-            (seen.state, seen.cause.as_deref()),
-            (Some(State::Observed), Some("NonZeroExit"))
-        );
-        assert!(
-            events(&client, namespace).await.is_empty(),
-            "what may heal is kept without an Event"
-        );
+        assert_eq!((seen.state, seen.cause.as_deref()), (Some(State::Observed), Some("NonZeroExit")));
+        assert!(events(&client, namespace).await.is_empty(), "what may heal is kept without an Event");
 
         status(&client, &pod, "Pending", crashed(1)).await;
-        let second = diagnosis(&client, namespace, "replicaset.api-", |status| {
-            status.state == Some(State::Active)
-        })
-        .await;
+        let second =
+            diagnosis(&client, namespace, "replicaset.api-", |status| status.state == Some(State::Active))
+                .await;
         let seen = second.status.unwrap();
         // No kubelet: the termination message is all that is left of the attempts, and it is said.
         let attempts = &seen.affected.first().unwrap().attempts;
-        assert_eq!(
-            attempts.iter().map(|attempt| attempt.number).collect::<Vec<_>>(),
-            [0, 1]
-        );
+        assert_eq!(attempts.iter().map(|attempt| attempt.number).collect::<Vec<_>>(), [0, 1]);
         assert!(
             attempts
                 .iter()
@@ -269,14 +219,10 @@ async fn a_restart_repeats_nothing_and_keeps_the_clock() {
         let pod = deployment(&client, namespace, "api", 1, WAIT).await.remove(0);
         status(&client, &pod, "Pending", running()).await;
         let controller = Controller::start(namespace);
-        let before = diagnosis(&client, namespace, "replicaset.api-", |status| {
-            status.state == Some(State::Active)
-        })
-        .await;
-        until("both Events", async || {
-            (events(&client, namespace).await.len() == 2).then_some(())
-        })
-        .await;
+        let before =
+            diagnosis(&client, namespace, "replicaset.api-", |status| status.state == Some(State::Active))
+                .await;
+        until("both Events", async || (events(&client, namespace).await.len() == 2).then_some(())).await;
         let (ended, took) = controller.terminate().await;
         assert_eq!(ended.code(), Some(0));
         assert!(took < std::time::Duration::from_secs(5), "{took:?}");
@@ -307,17 +253,13 @@ async fn what_ended_while_nobody_looked_is_found_at_the_next_start() {
         let pod = deployment(&client, namespace, "api", 1, WAIT).await.remove(0);
         status(&client, &pod, "Pending", running()).await;
         let controller = Controller::start(namespace);
-        diagnosis(&client, namespace, "replicaset.api-", |status| {
-            status.state == Some(State::Active)
-        })
-        .await;
+        diagnosis(&client, namespace, "replicaset.api-", |status| status.state == Some(State::Active)).await;
         controller.kill().await;
         status(&client, &pod, "Running", passed()).await;
         let _controller = Controller::start(namespace);
-        let found = diagnosis(&client, namespace, "replicaset.api-", |status| {
-            status.state == Some(State::Resolved)
-        })
-        .await;
+        let found =
+            diagnosis(&client, namespace, "replicaset.api-", |status| status.state == Some(State::Resolved))
+                .await;
         assert_eq!(found.status.unwrap().resolution, Some(Resolution::Recovered));
     })
     .await;
@@ -336,15 +278,9 @@ async fn an_object_that_somebody_edits_or_deletes_heals_and_its_metadata_is_left
         let diagnoses = Api::<InitDiagnosis>::namespaced(client.clone(), namespace);
         let edit =
             json!({"metadata": {"labels": {"team": "shop"}}, "spec": {"workload": {"name": "edited"}}});
-        diagnoses
-            .patch(&name, &PatchParams::default(), &Patch::Merge(edit))
-            .await
-            .unwrap();
+        diagnoses.patch(&name, &PatchParams::default(), &Patch::Merge(edit)).await.unwrap();
         let edit = json!({"status": {"cause": "Edited"}});
-        diagnoses
-            .patch_status(&name, &PatchParams::default(), &Patch::Merge(edit))
-            .await
-            .unwrap();
+        diagnoses.patch_status(&name, &PatchParams::default(), &Patch::Merge(edit)).await.unwrap();
         touch(&client, &pod).await;
         let healed = diagnosis(&client, namespace, "replicaset.api-", |status| {
             status.cause.as_deref() == Some("ServiceNotFound")
@@ -367,24 +303,17 @@ async fn pods_of_a_deployment_that_is_deleted_are_gone_without_a_recovery() {
         let pod = deployment(&client, namespace, "api", 1, WAIT).await.remove(0);
         status(&client, &pod, "Pending", running()).await;
         let _controller = Controller::start(namespace);
-        diagnosis(&client, namespace, "replicaset.api-", |status| {
-            status.state == Some(State::Active)
-        })
-        .await;
+        diagnosis(&client, namespace, "replicaset.api-", |status| status.state == Some(State::Active)).await;
         Api::<Deployment>::namespaced(client.clone(), namespace)
             .delete("api", &DeleteParams::background())
             .await
             .unwrap();
-        let found = diagnosis(&client, namespace, "replicaset.api-", |status| {
-            status.state == Some(State::Resolved)
-        })
-        .await;
+        let found =
+            diagnosis(&client, namespace, "replicaset.api-", |status| status.state == Some(State::Resolved))
+                .await;
         assert_eq!(found.status.unwrap().resolution, Some(Resolution::PodsGone));
         let sent = reasons(&events(&client, namespace).await);
-        assert!(
-            !sent.iter().any(|reason| reason.ends_with("InitRecovered")),
-            "{sent:?}"
-        );
+        assert!(!sent.iter().any(|reason| reason.ends_with("InitRecovered")), "{sent:?}");
     })
     .await;
 }
@@ -392,16 +321,12 @@ async fn pods_of_a_deployment_that_is_deleted_are_gone_without_a_recovery() {
 #[tokio::test]
 async fn a_healthy_slow_init_and_an_ignored_pod_have_no_diagnosis() {
     in_namespace("healthy", async |client, namespace| {
-        let slow = deployment(&client, namespace, "slow", 1, "sleep 60")
-            .await
-            .remove(0);
+        let slow = deployment(&client, namespace, "slow", 1, "sleep 60").await.remove(0);
         let ignored = deployment(&client, namespace, "ignored", 1, WAIT).await.remove(0);
         let pods = Api::<Pod>::namespaced(client.clone(), namespace);
         let annotate = async |pod: &Pod, name: &str, value: &str| {
             let patch = json!({"metadata": {"annotations": {name: value}}});
-            pods.patch(&pod.name_any(), &PatchParams::default(), &Patch::Merge(patch))
-                .await
-                .unwrap();
+            pods.patch(&pod.name_any(), &PatchParams::default(), &Patch::Merge(patch)).await.unwrap();
         };
         annotate(&slow, "initwatch.dev/stuck-after", "30m").await;
         annotate(&ignored, "initwatch.dev/ignore", "true").await;
@@ -412,20 +337,15 @@ async fn a_healthy_slow_init_and_an_ignored_pod_have_no_diagnosis() {
         let stuck = deployment(&client, namespace, "stuck", 1, WAIT).await.remove(0);
         status(&client, &stuck, "Pending", running()).await;
         let _controller = Controller::start(namespace);
-        diagnosis(&client, namespace, "replicaset.stuck-", |status| {
-            status.state == Some(State::Active)
-        })
-        .await;
+        diagnosis(&client, namespace, "replicaset.stuck-", |status| status.state == Some(State::Active))
+            .await;
         status(&client, &slow, "Running", passed()).await;
         let all = Api::<InitDiagnosis>::namespaced(client.clone(), namespace)
-            .list(&Default::default())
+            .list(&ListParams::default())
             .await
             .unwrap();
         let names: Vec<_> = all.items.iter().map(ResourceExt::name_any).collect();
-        assert!(
-            names.iter().all(|name| name.starts_with("replicaset.stuck-")),
-            "{names:?}"
-        );
+        assert!(names.iter().all(|name| name.starts_with("replicaset.stuck-")), "{names:?}");
     })
     .await;
 }

@@ -12,21 +12,14 @@ use crate::support::in_namespace;
 
 /// Names of the columns that `kubectl get` prints, with their priority: above 0 only with `-o wide`.
 async fn columns(client: &Client, namespace: &str, plural: &str) -> Vec<(String, i64)> {
-    let request = http::Request::get(format!(
-        "/apis/initwatch.dev/v1alpha1/namespaces/{namespace}/{plural}"
-    ))
-    .header("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io")
-    .body(Vec::new())
-    .unwrap();
+    let request = http::Request::get(format!("/apis/initwatch.dev/v1alpha1/namespaces/{namespace}/{plural}"))
+        .header("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io")
+        .body(Vec::new())
+        .unwrap();
     let table: Value = client.request(request).await.unwrap();
     let columns = table["columnDefinitions"].as_array().unwrap().iter();
     columns
-        .map(|column| {
-            (
-                column["name"].as_str().unwrap().to_uppercase(),
-                column["priority"].as_i64().unwrap(),
-            )
-        })
+        .map(|column| (column["name"].as_str().unwrap().to_uppercase(), column["priority"].as_i64().unwrap()))
         .collect()
 }
 
@@ -34,46 +27,18 @@ async fn columns(client: &Client, namespace: &str, plural: &str) -> Vec<(String,
 async fn the_columns_are_those_of_the_design() {
     in_namespace("columns", async |client, namespace| {
         let all = columns(&client, namespace, "initdiagnoses").await;
-        let narrow: Vec<_> = all
-            .iter()
-            .filter(|(_, priority)| *priority == 0)
-            .map(|(name, _)| name.as_str())
-            .collect();
-        let wide: Vec<_> = all
-            .iter()
-            .filter(|(_, priority)| *priority > 0)
-            .map(|(name, _)| name.as_str())
-            .collect();
+        let narrow: Vec<_> =
+            all.iter().filter(|(_, priority)| *priority == 0).map(|(name, _)| name.as_str()).collect();
+        let wide: Vec<_> =
+            all.iter().filter(|(_, priority)| *priority > 0).map(|(name, _)| name.as_str()).collect();
         assert_eq!(
             narrow,
-            [
-                "NAME",
-                "WORKLOAD",
-                "STATE",
-                "INIT CONTAINER",
-                "STATUS",
-                "CAUSE",
-                "PODS",
-                "STUCK",
-                "AGE"
-            ]
+            ["NAME", "WORKLOAD", "STATE", "INIT CONTAINER", "STATUS", "CAUSE", "PODS", "STUCK", "AGE"]
         );
         assert_eq!(wide, ["STEP", "CONFIDENCE", "SUMMARY"]);
         let logs = columns(&client, namespace, "initlogs").await;
         let logs: Vec<_> = logs.iter().map(|(name, _)| name.as_str()).collect();
-        assert_eq!(
-            logs,
-            [
-                "NAME",
-                "POD",
-                "CONTAINER",
-                "ATTEMPT",
-                "EXIT",
-                "FINISHED",
-                "BYTES",
-                "AGE"
-            ]
-        );
+        assert_eq!(logs, ["NAME", "POD", "CONTAINER", "ATTEMPT", "EXIT", "FINISHED", "BYTES", "AGE"]);
     })
     .await;
 }
@@ -87,34 +52,17 @@ async fn diagnoses_are_selected_by_cause_and_state_and_bounded() {
             diagnoses.create(&PostParams::default(), &object).await.unwrap();
             apply_status(&diagnoses, name, &with_cause(cause)).await.unwrap();
         }
-        for fields in [
-            "status.cause=OomKilled",
-            "status.cause=OomKilled,status.state=Active",
-        ] {
-            let found = diagnoses
-                .list(&ListParams::default().fields(fields))
-                .await
-                .unwrap();
-            let names: Vec<_> = found
-                .items
-                .iter()
-                .filter_map(|found| found.metadata.name.as_deref())
-                .collect();
+        for fields in ["status.cause=OomKilled", "status.cause=OomKilled,status.state=Active"] {
+            let found = diagnoses.list(&ListParams::default().fields(fields)).await.unwrap();
+            let names: Vec<_> =
+                found.items.iter().filter_map(|found| found.metadata.name.as_deref()).collect();
             assert_eq!(names, ["job.b"], "{fields}");
         }
         // What the schema refuses: a cause that is no code, a list that is too long.
-        let refused = apply_status(&diagnoses, "job.a", &with_cause("not a code"))
-            .await
-            .unwrap_err();
+        let refused = apply_status(&diagnoses, "job.a", &with_cause("not a code")).await.unwrap_err();
         assert!(refused.to_string().contains("status.cause"), "{refused}");
-        let pod = AffectedPod {
-            cause: "NonZeroExit".to_owned(),
-            ..AffectedPod::default()
-        };
-        let long = InitDiagnosisStatus {
-            affected: vec![pod; 21],
-            ..with_cause("NonZeroExit")
-        };
+        let pod = AffectedPod { cause: "NonZeroExit".to_owned(), ..AffectedPod::default() };
+        let long = InitDiagnosisStatus { affected: vec![pod; 21], ..with_cause("NonZeroExit") };
         let refused = apply_status(&diagnoses, "job.a", &long).await.unwrap_err();
         assert!(refused.to_string().contains("status.affected"), "{refused}");
     })
@@ -135,9 +83,7 @@ async fn apply_status(
     status: &InitDiagnosisStatus,
 ) -> kube::Result<InitDiagnosis> {
     let patch = json!({"apiVersion": "initwatch.dev/v1alpha1", "kind": "InitDiagnosis", "status": status});
-    diagnoses
-        .patch_status(name, &PatchParams::apply("test").force(), &Patch::Apply(patch))
-        .await
+    diagnoses.patch_status(name, &PatchParams::apply("test").force(), &Patch::Apply(patch)).await
 }
 
 #[tokio::test]
@@ -163,20 +109,13 @@ async fn a_log_is_written_once_and_never_changed() {
             masked: 0,
             text: "first".to_owned(),
         };
-        logs.create(&PostParams::default(), &InitLog::new("api.migrate.0.c", spec))
-            .await
-            .unwrap();
+        logs.create(&PostParams::default(), &InitLog::new("api.migrate.0.c", spec)).await.unwrap();
         let patch = Patch::Merge(json!({"spec": {"text": "second"}}));
-        let refused = logs
-            .patch("api.migrate.0.c", &PatchParams::default(), &patch)
-            .await
-            .unwrap_err();
+        let refused = logs.patch("api.migrate.0.c", &PatchParams::default(), &patch).await.unwrap_err();
         assert!(refused.to_string().contains("written once"), "{refused}");
         // Its labels are its users'.
         let patch = Patch::Merge(json!({"metadata": {"labels": {"keep": "yes"}}}));
-        logs.patch("api.migrate.0.c", &PatchParams::default(), &patch)
-            .await
-            .unwrap();
+        logs.patch("api.migrate.0.c", &PatchParams::default(), &patch).await.unwrap();
     })
     .await;
 }

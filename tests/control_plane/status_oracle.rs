@@ -63,11 +63,7 @@ async fn the_api_server_prints_the_same() {
         let started = Instant::now();
         let info = client.apiserver_version().await.expect("a version");
         let version = PrinterVersion::of_server(&info.major, &info.minor);
-        let pods = Cluster {
-            client,
-            namespace: namespace.to_owned(),
-            version,
-        };
+        let pods = Cluster { client, namespace: namespace.to_owned(), version };
         let now = Timestamp::now();
         let mut scripts = vector_scripts(version, now);
         scripts.extend(generated_scripts(now));
@@ -89,12 +85,7 @@ fn judge(outcomes: Vec<Outcome>, server: &str, started: Instant) {
         total.seen.extend(outcome.seen);
         total.differences.extend(outcome.differences);
     }
-    let Outcome {
-        compared,
-        refused,
-        seen,
-        differences,
-    } = total;
+    let Outcome { compared, refused, seen, differences } = total;
     let mut kinds: BTreeMap<&str, usize> = BTreeMap::new();
     for text in &seen {
         *kinds.entry(kind(text)).or_default() += 1;
@@ -108,18 +99,10 @@ fn judge(outcomes: Vec<Outcome>, server: &str, started: Instant) {
         differences.is_empty(),
         "{} of {compared} differ; the first ones:\n{}",
         differences.len(),
-        differences
-            .iter()
-            .take(5)
-            .cloned()
-            .collect::<Vec<_>>()
-            .join("\n\n"),
+        differences.iter().take(5).cloned().collect::<Vec<_>>().join("\n\n"),
     );
     assert!(compared >= 500, "only {compared} compared");
-    assert!(
-        refused * REFUSED_ONE_IN <= compared,
-        "{refused} of {compared} refused: the generator is off"
-    );
+    assert!(refused * REFUSED_ONE_IN <= compared, "{refused} of {compared} refused: the generator is off");
     // A generator that no longer reaches a branch of the rule would prove nothing about it.
     let expected = [
         "",
@@ -139,25 +122,14 @@ fn judge(outcomes: Vec<Outcome>, server: &str, started: Instant) {
         "phase",
         "reason",
     ];
-    let missing: Vec<_> = expected
-        .iter()
-        .filter(|kind| !kinds.contains_key(*kind))
-        .collect();
+    let missing: Vec<_> = expected.iter().filter(|kind| !kinds.contains_key(*kind)).collect();
     assert!(missing.is_empty(), "no Pod was like this: {missing:?}");
 }
 
 /// The branch of the rule from which a text comes.
 fn kind(text: &str) -> &'static str {
-    const EXACT: [&str; 8] = [
-        "",
-        "Completed",
-        "Evicted",
-        "NotReady",
-        "Running",
-        "SchedulingGated",
-        "Terminating",
-        "Unknown",
-    ];
+    const EXACT: [&str; 8] =
+        ["", "Completed", "Evicted", "NotReady", "Running", "SchedulingGated", "Terminating", "Unknown"];
     if let Some(exact) = EXACT.into_iter().find(|exact| *exact == text) {
         return exact;
     }
@@ -175,10 +147,7 @@ fn kind(text: &str) -> &'static str {
 
 fn vector_scripts(version: PrinterVersion, now: Timestamp) -> Vec<Script> {
     let script = |vector: &notation::Vector| {
-        let newer = vector
-            .since_1_35
-            .as_ref()
-            .filter(|_| version == PrinterVersion::From1_35);
+        let newer = vector.since_1_35.as_ref().filter(|_| version == PrinterVersion::From1_35);
         let status = newer.unwrap_or(&vector.status).clone();
         Script {
             name: vector.id.to_lowercase(),
@@ -200,10 +169,7 @@ fn generated_scripts(now: Timestamp) -> Vec<Script> {
     let mut script = |number: usize| {
         let shape = generated::shape().new_tree(&mut random).unwrap().current();
         let statuses = generated::status(&shape, now);
-        let status = |_| Step {
-            status: statuses.new_tree(&mut random).unwrap().current(),
-            expected: None,
-        };
+        let status = |_| Step { status: statuses.new_tree(&mut random).unwrap().current(), expected: None };
         Script {
             name: format!("g{number}"),
             spec: shape.spec(),
@@ -236,9 +202,7 @@ impl Cluster {
             let read = self.read(&script.name).await;
             outcome.compared += 1;
             outcome.seen.push(read.cells[1].clone());
-            outcome
-                .differences
-                .extend(read.difference(self.version, step.expected.as_ref()));
+            outcome.differences.extend(read.difference(self.version, step.expected.as_ref()));
         }
         outcome
     }
@@ -304,15 +268,9 @@ impl Cluster {
             object: Value,
         }
         let views = Api::<PodView>::namespaced(self.client.clone(), &self.namespace);
-        let path = format!(
-            "/api/v1/namespaces/{}/pods/{name}?includeObject=Object",
-            self.namespace
-        );
+        let path = format!("/api/v1/namespaces/{}/pods/{name}?includeObject=Object", self.namespace);
         for _ in 0..5 {
-            let request = Request::get(&path)
-                .header("Accept", TABLE)
-                .body(Vec::new())
-                .unwrap();
+            let request = Request::get(&path).header("Accept", TABLE).body(Vec::new()).unwrap();
             let before = Timestamp::now();
             let table: Table = self.client.request(request).await.unwrap();
             let after = Timestamp::now();
@@ -321,13 +279,7 @@ impl Cluster {
             if row.object["metadata"]["resourceVersion"].as_str() == view.resource_version().as_deref() {
                 let cell = |index: usize| row.cells[index].as_str().expect("text").to_owned();
                 let cells = [cell(1), cell(2), cell(3)];
-                return Read {
-                    cells,
-                    object: row.object,
-                    view,
-                    before,
-                    after,
-                };
+                return Read { cells, object: row.object, view, before, after };
             }
         }
         panic!("{name} changes all the time; who touches it?");
@@ -348,11 +300,7 @@ impl Read {
     fn difference(&self, version: PrinterVersion, expected: Option<&[String; 3]>) -> Option<String> {
         let status = kubectl_status_by(version, &self.view);
         let [_, _, restarts] = &self.cells;
-        let ours = [
-            status.ready_cell(),
-            status.text.clone(),
-            self.restarts_cell(&status, restarts),
-        ];
+        let ours = [status.ready_cell(), status.text.clone(), self.restarts_cell(&status, restarts)];
         let as_expected = expected.is_none_or(|expected| *expected == self.cells);
         if ours == self.cells && as_expected {
             return None;

@@ -110,11 +110,7 @@ fn entries(names: Vec<String>, past: Entry, now: Timestamp) -> impl Strategy<Val
         let past = past.clone();
         (0..=names.len()).prop_flat_map(move |reached| {
             let entry = |(index, name): (usize, &String)| {
-                let body = if index < reached {
-                    past.clone()
-                } else {
-                    any_entry(now)
-                };
+                let body = if index < reached { past.clone() } else { any_entry(now) };
                 let name = name.clone();
                 body.prop_map(move |mut entry| {
                     entry.insert("name".to_owned(), json!(name));
@@ -130,21 +126,13 @@ fn entries(names: Vec<String>, past: Entry, now: Timestamp) -> impl Strategy<Val
 fn past_init(now: Timestamp) -> Entry {
     let ended = select(vec!["Completed", ""])
         .prop_map(|reason| json!({"terminated": {"exitCode": 0, "reason": reason}}));
-    entry(
-        prop_oneof![ended, running()].boxed(),
-        Just(Some(true)).boxed(),
-        now,
-    )
+    entry(prop_oneof![ended, running()].boxed(), Just(Some(true)).boxed(), now)
 }
 
 /// An app container of a Pod that does well: it runs or has completed.
 fn ready_app(now: Timestamp) -> Entry {
     let completed = Just(json!({"terminated": {"exitCode": 0, "reason": "Completed"}}));
-    entry(
-        prop_oneof![completed, running()].boxed(),
-        Just(Some(true)).boxed(),
-        now,
-    )
+    entry(prop_oneof![completed, running()].boxed(), Just(Some(true)).boxed(), now)
 }
 
 fn any_entry(now: Timestamp) -> Entry {
@@ -185,14 +173,8 @@ fn running() -> impl Strategy<Value = Value> {
 
 fn terminated() -> impl Strategy<Value = Value> {
     let code = prop_oneof![2 => Just(0), 2 => Just(1), 1 => Just(137), 1 => any::<i32>()];
-    let reason = select(vec![
-        None,
-        Some(""),
-        Some("Completed"),
-        Some("Error"),
-        Some("OOMKilled"),
-        Some("StartError"),
-    ]);
+    let reason =
+        select(vec![None, Some(""), Some("Completed"), Some("Error"), Some("OOMKilled"), Some("StartError")]);
     let signal = select(vec![None, None, Some(0), Some(9), Some(15), Some(-1)]);
     (code, reason, signal).prop_map(|(code, reason, signal)| {
         json!({"terminated": {"exitCode": code, "reason": reason, "signal": signal}})

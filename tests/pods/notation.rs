@@ -59,10 +59,7 @@ impl Vector {
     pub fn spec(&self) -> Value {
         let containers = |list: &str| -> Vec<Value> {
             let names = list.split(", ").filter_map(|entry| entry.split(' ').next());
-            names
-                .filter(|name| !name.is_empty() && !name.starts_with('g'))
-                .map(container)
-                .collect()
+            names.filter(|name| !name.is_empty() && !name.starts_with('g')).map(container).collect()
         };
         let mut apps = containers(&self.apps);
         if apps.is_empty() {
@@ -108,10 +105,7 @@ pub fn container(name: &str) -> Value {
 }
 
 fn entries(list: &str, now: Timestamp) -> Vec<Value> {
-    list.split(", ")
-        .filter(|entry| !entry.is_empty())
-        .map(|text| entry(text, now))
-        .collect()
+    list.split(", ").filter(|entry| !entry.is_empty()).map(|text| entry(text, now)).collect()
 }
 
 fn entry(text: &str, now: Timestamp) -> Value {
@@ -122,10 +116,7 @@ fn entry(text: &str, now: Timestamp) -> Value {
         "ready": false, "restartCount": 0, "image": "none", "imageID": "",
     });
     for flag in words {
-        let number = |prefix| {
-            flag.strip_prefix(prefix)
-                .and_then(|digits: &str| digits.parse::<i64>().ok())
-        };
+        let number = |prefix| flag.strip_prefix(prefix).and_then(|digits: &str| digits.parse::<i64>().ok());
         if let Some(count) = number("rc") {
             status["restartCount"] = json!(count);
         } else if let Some(signal) = number("sig") {

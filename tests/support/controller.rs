@@ -15,25 +15,14 @@ pub struct Controller {
 impl Controller {
     /// Starts the controller on one namespace of the test cluster, with a short threshold.
     pub fn start(namespace: &str) -> Self {
-        Self::start_with(
-            &super::kubeconfig(),
-            &["--namespace", namespace, "--stuck-after", "3s"],
-        )
+        Self::start_with(&super::kubeconfig(), &["--namespace", namespace, "--stuck-after", "3s"])
     }
 
     /// Starts it with a kubeconfig and arguments of the test's own.
     pub fn start_with(kubeconfig: &std::ffi::OsStr, arguments: &[&str]) -> Self {
         let log = NamedTempFile::new().unwrap();
         let child = Command::new(env!("CARGO_BIN_EXE_initwatch"))
-            .args([
-                "controller",
-                "--listen",
-                "none",
-                "--log",
-                "initwatch=debug",
-                "--log-format",
-                "text",
-            ])
+            .args(["controller", "--listen", "none", "--log", "initwatch=debug", "--log-format", "text"])
             .args(arguments)
             .env("KUBECONFIG", kubeconfig)
             .env_remove("RUST_LOG")
@@ -56,11 +45,7 @@ impl Controller {
         let end = Instant::now() + Duration::from_secs(30);
         while !self.log().contains(text) {
             let ended = self.child.try_wait().unwrap();
-            assert!(
-                ended.is_none(),
-                "it ended ({ended:?}) before it said {text:?}:\n{}",
-                self.log()
-            );
+            assert!(ended.is_none(), "it ended ({ended:?}) before it said {text:?}:\n{}", self.log());
             assert!(Instant::now() < end, "it did not say {text:?}:\n{}", self.log());
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
@@ -70,14 +55,7 @@ impl Controller {
     pub async fn terminate(mut self) -> (ExitStatus, Duration) {
         let started = Instant::now();
         let id = self.child.id().expect("it has ended already").to_string();
-        assert!(
-            Command::new("kill")
-                .args(["-TERM", &id])
-                .status()
-                .await
-                .unwrap()
-                .success()
-        );
+        assert!(Command::new("kill").args(["-TERM", &id]).status().await.unwrap().success());
         let status = tokio::time::timeout(Duration::from_secs(30), self.child.wait()).await;
         (status.expect("it does not end").unwrap(), started.elapsed())
     }
@@ -90,9 +68,7 @@ impl Controller {
     /// Waits until it ends by itself.
     pub async fn ends(mut self) -> (ExitStatus, String) {
         let status = tokio::time::timeout(Duration::from_secs(30), self.child.wait()).await;
-        let status = status
-            .unwrap_or_else(|_| panic!("it does not end:\n{}", self.log()))
-            .unwrap();
+        let status = status.unwrap_or_else(|_| panic!("it does not end:\n{}", self.log())).unwrap();
         (status, self.log())
     }
 }

@@ -51,9 +51,7 @@ pub fn kubeconfig() -> std::ffi::OsString {
 pub async fn in_namespace(purpose: &str, test: impl AsyncFnOnce(Client, &str)) {
     let client = client().await;
     let namespace = create_namespace(&client, purpose).await;
-    let result = AssertUnwindSafe(test(client.clone(), &namespace))
-        .catch_unwind()
-        .await;
+    let result = AssertUnwindSafe(test(client.clone(), &namespace)).catch_unwind().await;
     // A failure to clean up must not hide that of the test.
     if let Err(error) = delete_namespace(&client, &namespace).await {
         println!("namespace {namespace} could not be deleted: {error}");
@@ -92,15 +90,11 @@ async fn delete_namespace(client: &Client, name: &str) -> kube::Result<()> {
         if !pod.finalizers().is_empty() {
             let patch = Patch::Merge(json!({"metadata": {"finalizers": null}}));
             // It can be gone by now, or vanish with this.
-            pods.patch_metadata(&pod.name_any(), &PatchParams::default(), &patch)
-                .await
-                .ok();
+            pods.patch_metadata(&pod.name_any(), &PatchParams::default(), &patch).await.ok();
         }
     }
     let now = DeleteParams::default().grace_period(0);
     pods.delete_collection(&now, &ListParams::default()).await?;
-    Api::<Namespace>::all(client.clone())
-        .delete(name, &DeleteParams::default())
-        .await?;
+    Api::<Namespace>::all(client.clone()).delete(name, &DeleteParams::default()).await?;
     Ok(())
 }

@@ -35,9 +35,7 @@ pub async fn diagnosis(
     let end = Instant::now() + PATIENCE;
     loop {
         let found = diagnoses.list(&ListParams::default()).await.unwrap().items;
-        let mut named = found
-            .into_iter()
-            .filter(|diagnosis| diagnosis.name_any().starts_with(prefix));
+        let mut named = found.into_iter().filter(|diagnosis| diagnosis.name_any().starts_with(prefix));
         if let Some(diagnosis) = named.next() {
             assert!(named.next().is_none(), "one workload revision is one object");
             if diagnosis.status.as_ref().is_some_and(&fits) {
@@ -46,11 +44,7 @@ pub async fn diagnosis(
             last = vec![diagnosis];
         }
         let shown = || serde_json::to_string_pretty(&last).unwrap();
-        assert!(
-            Instant::now() < end,
-            "waited for the diagnosis {prefix}* to fit; last seen: {}",
-            shown()
-        );
+        assert!(Instant::now() < end, "waited for the diagnosis {prefix}* to fit; last seen: {}", shown());
         tokio::time::sleep(Duration::from_millis(200)).await;
     }
 }
@@ -67,15 +61,8 @@ pub async fn events(client: &Client, namespace: &str) -> Vec<Event> {
 /// Kind and reason of each Event.
 pub fn reasons(events: &[Event]) -> Vec<String> {
     let shown = events.iter().map(|event| {
-        let kind = event
-            .regarding
-            .as_ref()
-            .and_then(|regarding| regarding.kind.clone());
-        format!(
-            "{} {}",
-            kind.unwrap_or_default(),
-            event.reason.clone().unwrap_or_default()
-        )
+        let kind = event.regarding.as_ref().and_then(|regarding| regarding.kind.clone());
+        format!("{} {}", kind.unwrap_or_default(), event.reason.clone().unwrap_or_default())
     });
     shown.collect()
 }
@@ -95,11 +82,7 @@ pub async fn logs(client: &Client, namespace: &str) -> Vec<InitLog> {
 pub async fn pods(client: &Client, namespace: &str, labels: &str, count: usize) -> Vec<Pod> {
     let api = Api::<Pod>::namespaced(client.clone(), namespace);
     until(&format!("{count} Pods with {labels}"), async || {
-        let pods = api
-            .list(&ListParams::default().labels(labels))
-            .await
-            .unwrap()
-            .items;
+        let pods = api.list(&ListParams::default().labels(labels)).await.unwrap().items;
         (pods.len() == count).then_some(pods)
     })
     .await

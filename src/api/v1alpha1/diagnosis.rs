@@ -24,28 +24,14 @@ use super::{AffectedOmitted, AffectedPod, Confidence, EvidenceSource, Resolution
     selectable = ".status.state",
     printcolumn(name = "Workload", type_ = "string", json_path = ".spec.workload.name"),
     printcolumn(name = "State", type_ = "string", json_path = ".status.state"),
-    printcolumn(
-        name = "Init Container",
-        type_ = "string",
-        json_path = ".status.initContainer"
-    ),
+    printcolumn(name = "Init Container", type_ = "string", json_path = ".status.initContainer"),
     printcolumn(name = "Status", type_ = "string", json_path = ".status.podStatus"),
     printcolumn(name = "Cause", type_ = "string", json_path = ".status.cause"),
     printcolumn(name = "Pods", type_ = "string", json_path = ".status.pods"),
     printcolumn(name = "Stuck", type_ = "date", json_path = ".status.stuckSince"),
     printcolumn(name = "Step", type_ = "string", json_path = ".status.step", priority = 1),
-    printcolumn(
-        name = "Confidence",
-        type_ = "string",
-        json_path = ".status.confidence",
-        priority = 1
-    ),
-    printcolumn(
-        name = "Summary",
-        type_ = "string",
-        json_path = ".status.summary",
-        priority = 1
-    ),
+    printcolumn(name = "Confidence", type_ = "string", json_path = ".status.confidence", priority = 1),
+    printcolumn(name = "Summary", type_ = "string", json_path = ".status.summary", priority = 1),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
 )]
 #[serde(rename_all = "camelCase")]

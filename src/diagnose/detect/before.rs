@@ -46,8 +46,6 @@ pub(super) fn detect(facts: &PodFacts<'_>) -> Option<Verdict> {
         pod.name()
     ))
     .fact(EvidenceSource::Status, subject, "every init container waits with PodInitializing");
-    verdict
-        .unchecked
-        .push("events of the Pod: not read by this version".to_owned());
+    verdict.unchecked.push("events of the Pod: not read by this version".to_owned());
     Some(verdict)
 }

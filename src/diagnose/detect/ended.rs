@@ -32,9 +32,7 @@ pub(super) fn detect(facts: &PodFacts<'_>) -> Option<Verdict> {
         .rev()
         .filter(|log| log.container == step.container)
         .find_map(|log| log.decisive_line.as_deref().or(log.last_line.as_deref()));
-    let words = decisive
-        .or_else(|| Some(end.message).filter(|text| !text.is_empty()))
-        .map(one_line);
+    let words = decisive.or_else(|| Some(end.message).filter(|text| !text.is_empty())).map(one_line);
     let mut summary = format!("{} {what}", super::named(step));
     if let Some(words) = &words {
         summary.push_str(": ");
@@ -44,10 +42,11 @@ pub(super) fn detect(facts: &PodFacts<'_>) -> Option<Verdict> {
         summary.push_str(" (not retried in this Pod)");
     }
     let subject = format!("init container {}", step.container);
-    let mut verdict = Verdict::new(code, summary)
-        .at(step)
-        .urgency(urgency(facts, step, &end))
-        .fact(EvidenceSource::Status, &subject, fact(&end));
+    let mut verdict = Verdict::new(code, summary).at(step).urgency(urgency(facts, step, &end)).fact(
+        EvidenceSource::Status,
+        &subject,
+        fact(&end),
+    );
     if let Some(line) = decisive {
         verdict = verdict.fact(EvidenceSource::Log, &subject, one_line(line));
     }
@@ -66,13 +65,7 @@ pub(super) fn detect(facts: &PodFacts<'_>) -> Option<Verdict> {
 /// The end that the step stands after: its present state, or, while the next attempt runs, the one before it.
 fn last_end<'a>(facts: &'a PodFacts<'_>, step: &'a Step) -> Option<End<'a>> {
     match &step.state {
-        StepState::Ended {
-            exit_code,
-            signal,
-            reason,
-            message,
-            retried,
-        } => Some(End {
+        StepState::Ended { exit_code, signal, reason, message, retried } => Some(End {
             exit_code: *exit_code,
             signal: *signal,
             reason: reason.as_deref().unwrap_or_default(),
@@ -105,24 +98,18 @@ fn last_end<'a>(facts: &'a PodFacts<'_>, step: &'a Step) -> Option<End<'a>> {
 fn classify(end: &End<'_>) -> (&'static str, String) {
     let code = end.exit_code;
     match (end.reason, end.signal) {
-        ("OOMKilled", _) => (
-            cause::OOM_KILLED,
-            format!("was killed at its memory limit (OOMKilled, exit code {code})"),
-        ),
-        ("StartError" | "ContainerCannotRun", _) => (
-            cause::CONTAINER_START_FAILED,
-            format!("could not be started by the runtime (exit code {code})"),
-        ),
-        ("ContainerStatusUnknown", _) => (
-            cause::NODE_LOST,
-            "ended in a way its node has no record of".to_owned(),
-        ),
+        ("OOMKilled", _) => {
+            (cause::OOM_KILLED, format!("was killed at its memory limit (OOMKilled, exit code {code})"))
+        }
+        ("StartError" | "ContainerCannotRun", _) => {
+            (cause::CONTAINER_START_FAILED, format!("could not be started by the runtime (exit code {code})"))
+        }
+        ("ContainerStatusUnknown", _) => {
+            (cause::NODE_LOST, "ended in a way its node has no record of".to_owned())
+        }
         (_, Some(signal)) => (
             cause::KILLED_BY_SIGNAL,
-            format!(
-                "was ended by signal {} (exit code {code})",
-                exit_code::signal_name(signal)
-            ),
+            format!("was ended by signal {} (exit code {code})", exit_code::signal_name(signal)),
         ),
         _ => (cause::NON_ZERO_EXIT, format!("ends with exit code {code}")),
     }
@@ -131,24 +118,12 @@ fn classify(end: &End<'_>) -> (&'static str, String) {
 /// D11: a first failure that is retried may heal; a second one, or one that nobody retries, needs somebody.
 fn urgency(facts: &PodFacts<'_>, step: &Step, end: &End<'_>) -> Urgency {
     let failed_again = step.failures() >= 2;
-    if !end.retried || failed_again {
-        Urgency::Now
-    } else {
-        super::until_stuck(facts)
-    }
+    if !end.retried || failed_again { Urgency::Now } else { super::until_stuck(facts) }
 }
 
 fn fact(end: &End<'_>) -> String {
-    let reason = if end.reason.is_empty() {
-        String::new()
-    } else {
-        format!(" ({})", end.reason)
-    };
-    let message = if end.message.is_empty() {
-        String::new()
-    } else {
-        format!(": {}", one_line(end.message))
-    };
+    let reason = if end.reason.is_empty() { String::new() } else { format!(" ({})", end.reason) };
+    let message = if end.message.is_empty() { String::new() } else { format!(": {}", one_line(end.message)) };
     format!("exit code {}{reason}{message}", end.exit_code)
 }
 

@@ -71,8 +71,6 @@ fn not_made(facts: &PodFacts<'_>) -> Option<Verdict> {
         format!("init container {}", step.container),
         "waiting: PodInitializing",
     );
-    verdict
-        .unchecked
-        .push("events of the Pod: not read by this version".to_owned());
+    verdict.unchecked.push("events of the Pod: not read by this version".to_owned());
     Some(verdict)
 }

@@ -26,40 +26,19 @@ struct Detector {
 /// The chain. It reads as the order in which an experienced person asks.
 const CHAIN: &[Detector] = &[
     // Did the cluster end the Pod: evicted, over its deadline, rejected by the node?
-    Detector {
-        name: "pod-level",
-        detect: pod_level::detect,
-    },
+    Detector { name: "pod-level", detect: pod_level::detect },
     // Does it wait before any container: no node, no sandbox?
-    Detector {
-        name: "before-containers",
-        detect: before::detect,
-    },
+    Detector { name: "before-containers", detect: before::detect },
     // Can the kubelet not start the init container: image, configuration, runtime?
-    Detector {
-        name: "refused",
-        detect: refused::detect,
-    },
+    Detector { name: "refused", detect: refused::detect },
     // Is it a native sidecar that does not come up?
-    Detector {
-        name: "sidecar",
-        detect: sidecar::detect,
-    },
+    Detector { name: "sidecar", detect: sidecar::detect },
     // Did it end badly?
-    Detector {
-        name: "ended",
-        detect: ended::detect,
-    },
+    Detector { name: "ended", detect: ended::detect },
     // Does it wait for something, and what is wrong with that?
-    Detector {
-        name: "waits",
-        detect: waits::detect,
-    },
+    Detector { name: "waits", detect: waits::detect },
     // It runs too long, and nothing says why.
-    Detector {
-        name: "hanging",
-        detect: hanging::detect,
-    },
+    Detector { name: "hanging", detect: hanging::detect },
 ];
 
 /// Assesses one Pod.
@@ -73,13 +52,10 @@ pub fn assess(facts: &PodFacts<'_>) -> Assessment {
         // An end after the request to delete is the deletion's doing (137, 143), not a failure.
         return Assessment::Leaving;
     }
-    let Some((detector, mut verdict)) = CHAIN
-        .iter()
-        .find_map(|detector| Some((detector.name, (detector.detect)(facts)?)))
+    let Some((detector, mut verdict)) =
+        CHAIN.iter().find_map(|detector| Some((detector.name, (detector.detect)(facts)?)))
     else {
-        return Assessment::Waiting {
-            until: threshold(facts),
-        };
+        return Assessment::Waiting { until: threshold(facts) };
     };
     tracing::trace!(pod = pod.name(), detector, cause = verdict.cause, "decided");
     verdict.advice.extend(waits::advice(facts));
@@ -112,20 +88,15 @@ fn until_stuck(facts: &PodFacts<'_>) -> Urgency {
 /// `wait-for-db (step 1 of 2)`.
 fn named(step: &Step) -> String {
     let kind = if step.sidecar { "sidecar " } else { "" };
-    format!(
-        "{kind}{} (step {} of {})",
-        step.container,
-        step.index + 1,
-        step.total
-    )
+    format!("{kind}{} (step {} of {})", step.container, step.index + 1, step.total)
 }
 
 /// ` since 2026-12-01 12:04:05 UTC`, or nothing where that is not known. A time, not a duration: a stored
 /// sentence must stay true.
 fn since(facts: &PodFacts<'_>) -> String {
-    facts.stuck_since.map_or_else(String::new, |at| {
-        format!(" since {}", at.strftime("%Y-%m-%d %H:%M:%S UTC"))
-    })
+    facts
+        .stuck_since
+        .map_or_else(String::new, |at| format!(" since {}", at.strftime("%Y-%m-%d %H:%M:%S UTC")))
 }
 
 /// The step, when its state is that of a running regular init container in its first attempt or one that has

@@ -15,10 +15,7 @@ pub(super) fn detect(facts: &PodFacts<'_>) -> Option<Verdict> {
     }
     let (code, what) = match reason {
         "Evicted" => (cause::EVICTED, "the kubelet evicted the Pod"),
-        "DeadlineExceeded" => (
-            cause::DEADLINE_EXCEEDED,
-            "the Pod ran into its activeDeadlineSeconds",
-        ),
+        "DeadlineExceeded" => (cause::DEADLINE_EXCEEDED, "the Pod ran into its activeDeadlineSeconds"),
         "NodeLost" | "NodeShutdown" | "Terminated" => (cause::NODE_LOST, "the Pod's node went away"),
         // OutOfcpu, NodeAffinity, UnexpectedAdmissionError …: the node refused the Pod.
         _ => (cause::FAILED_WITHOUT_RETRY, "the node refused the Pod"),
@@ -28,11 +25,7 @@ pub(super) fn detect(facts: &PodFacts<'_>) -> Option<Verdict> {
         || "before any init container had run".to_owned(),
         |step| format!("while {} was due", super::named(step)),
     );
-    let text = if message.is_empty() {
-        reason.to_owned()
-    } else {
-        format!("{reason}: {message}")
-    };
+    let text = if message.is_empty() { reason.to_owned() } else { format!("{reason}: {message}") };
     Some(Verdict::new(code, format!("{what} {during} ({text})")).fact(
         EvidenceSource::Status,
         format!("Pod {}", facts.pod.name()),

@@ -12,10 +12,7 @@ pub(super) fn detect(facts: &PodFacts<'_>) -> Option<Verdict> {
         return None;
     };
     let message = message.as_deref().unwrap_or_default().trim();
-    let image = facts
-        .pod
-        .init_container(&step.container)
-        .and_then(|container| container.image.as_deref());
+    let image = facts.pod.init_container(&step.container).and_then(|container| container.image.as_deref());
     let (code, heals) = classify(reason, message);
     let what = match code {
         cause::IMAGE_PULL_FAILED | cause::IMAGE_NAME_INVALID | cause::IMAGE_NEVER_PULLED => {
@@ -24,19 +21,11 @@ pub(super) fn detect(facts: &PodFacts<'_>) -> Option<Verdict> {
         _ => format!("cannot start ({reason})"),
     };
     // A whole sentence as reason (raw errors of the kubelet) is its own message.
-    let detail = if message.is_empty() {
-        String::new()
-    } else {
-        format!(": {message}")
-    };
+    let detail = if message.is_empty() { String::new() } else { format!(": {message}") };
     Some(
         Verdict::new(code, format!("{} {what}{detail}", super::named(step)))
             .at(step)
-            .urgency(if heals {
-                super::until_stuck(facts)
-            } else {
-                Urgency::Now
-            })
+            .urgency(if heals { super::until_stuck(facts) } else { Urgency::Now })
             .fact(
                 EvidenceSource::Status,
                 format!("init container {}", step.container),
@@ -98,24 +87,9 @@ mod tests {
         cause::KEY_NOT_FOUND,
         false
     )]
-    #[case(
-        "CreateContainerConfigError",
-        "secret \"db\" not found",
-        cause::SECRET_NOT_FOUND,
-        true
-    )]
-    #[case(
-        "CreateContainerConfigError",
-        "configmap \"db\" not found",
-        cause::CONFIG_MAP_NOT_FOUND,
-        true
-    )]
-    #[case(
-        "CreateContainerConfigError",
-        "failed to prepare subPath",
-        cause::CONTAINER_START_FAILED,
-        true
-    )]
+    #[case("CreateContainerConfigError", "secret \"db\" not found", cause::SECRET_NOT_FOUND, true)]
+    #[case("CreateContainerConfigError", "configmap \"db\" not found", cause::CONFIG_MAP_NOT_FOUND, true)]
+    #[case("CreateContainerConfigError", "failed to prepare subPath", cause::CONTAINER_START_FAILED, true)]
     #[case("the kubelet put a sentence here", "", cause::UNKNOWN, true)]
     fn a_waiting_reason_has_a_cause(
         #[case] reason: &str,

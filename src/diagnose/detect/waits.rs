@@ -10,13 +10,11 @@ use crate::pod::progress::Step;
 pub(super) fn detect(facts: &PodFacts<'_>) -> Option<Verdict> {
     let step = super::long_running(facts)?;
     // In the order in which they block: the first that is broken is what it waits for.
-    targets(facts)
-        .iter()
-        .find_map(|target| match facts.services.get(&target.service)? {
-            Lookup::Missing => Some(missing(facts, &step, target)),
-            Lookup::Found(service) => broken(facts, &step, target, service),
-            Lookup::Unavailable(_) => None,
-        })
+    targets(facts).iter().find_map(|target| match facts.services.get(&target.service)? {
+        Lookup::Missing => Some(missing(facts, &step, target)),
+        Lookup::Found(service) => broken(facts, &step, target, service),
+        Lookup::Unavailable(_) => None,
+    })
 }
 
 /// What the look-ups rule out, and what could not be looked up: for a verdict that could not name a target.
@@ -50,20 +48,12 @@ pub(super) fn advice(facts: &PodFacts<'_>) -> Option<Advice> {
 }
 
 fn targets(facts: &PodFacts<'_>) -> Vec<ServiceTarget> {
-    facts
-        .waits
-        .map(|waits| service_targets(waits, facts.pod.namespace()))
-        .unwrap_or_default()
+    facts.waits.map(|waits| service_targets(waits, facts.pod.namespace())).unwrap_or_default()
 }
 
 /// `wait-for-db (step 1 of 2) has waited for postgres:5432 since …: why`.
 fn sentence(facts: &PodFacts<'_>, step: &Step, target: &ServiceTarget, why: &str) -> String {
-    format!(
-        "{} has waited for {}{}: {why}",
-        super::named(step),
-        target.shown,
-        super::since(facts)
-    )
+    format!("{} has waited for {}{}: {why}", super::named(step), target.shown, super::since(facts))
 }
 
 fn missing(facts: &PodFacts<'_>, step: &Step, target: &ServiceTarget) -> Verdict {

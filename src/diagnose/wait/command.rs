@@ -75,13 +75,8 @@ pub fn analyse(container: &ContainerCommand<'_>) -> WaitAnalysis {
         Unwrapped::Program(words) => {
             parsed = Parsed::Direct;
             // As written: a variable that the kubelet fills in may be a secret.
-            let raw: Vec<&str> = container
-                .command
-                .iter()
-                .chain(container.args)
-                .take(64)
-                .map(String::as_str)
-                .collect();
+            let raw: Vec<&str> =
+                container.command.iter().chain(container.args).take(64).map(String::as_str).collect();
             walker.program(words, &raw.join(" "), deadline);
             (findings, assigned) = walker.finish();
             if findings.targets().is_empty() && !findings.opaque.is_empty() {
@@ -147,13 +142,7 @@ pub(super) fn unwrap(words: Vec<String>) -> (Unwrapped, bool) {
                 let script = rest.iter().position(|word| matches!(word.as_str(), "-c" | "-lc"));
                 let text = script.and_then(|index| rest.get(index + 1));
                 if let Some(text) = text {
-                    return (
-                        Unwrapped::Script {
-                            text: text.clone(),
-                            positional: Vec::new(),
-                        },
-                        deadline,
-                    );
+                    return (Unwrapped::Script { text: text.clone(), positional: Vec::new() }, deadline);
                 }
                 break;
             }
@@ -176,10 +165,7 @@ pub(super) fn base_name(path: &str) -> &str {
 }
 
 fn is_shell(name: &str) -> bool {
-    matches!(
-        name,
-        "sh" | "bash" | "ash" | "dash" | "ksh" | "mksh" | "zsh" | "fish" | "hush"
-    )
+    matches!(name, "sh" | "bash" | "ash" | "dash" | "ksh" | "mksh" | "zsh" | "fish" | "hush")
 }
 
 fn shell_script(words: &[String]) -> Unwrapped {
@@ -204,10 +190,9 @@ fn shell_script(words: &[String]) -> Unwrapped {
     }
     let rest = words.get(index..).unwrap_or_default();
     match rest.split_first() {
-        Some((text, behind)) if runs_text => Unwrapped::Script {
-            text: text.clone(),
-            positional: behind.iter().skip(1).cloned().collect(),
-        },
+        Some((text, behind)) if runs_text => {
+            Unwrapped::Script { text: text.clone(), positional: behind.iter().skip(1).cloned().collect() }
+        }
         _ => Unwrapped::ScriptFile(rest.to_vec()),
     }
 }
@@ -221,27 +206,16 @@ fn after_options<'w>(words: &'w [String], with_value: &[&str]) -> &'w [String] {
         if !word.starts_with('-') {
             break;
         }
-        rest = if with_value.contains(&word.as_str()) {
-            behind.get(1..).unwrap_or_default()
-        } else {
-            behind
-        };
+        rest = if with_value.contains(&word.as_str()) { behind.get(1..).unwrap_or_default() } else { behind };
     }
     rest
 }
 
 fn after_timeout(words: &[String]) -> &[String] {
     // Busybox once wanted `timeout -t 60 COMMAND`.
-    let old = words
-        .iter()
-        .take_while(|word| word.starts_with('-'))
-        .any(|word| word == "-t");
+    let old = words.iter().take_while(|word| word.starts_with('-')).any(|word| word == "-t");
     let rest = after_options(words, &["-t", "-k", "-s", "--signal", "--kill-after"]);
-    if old {
-        rest
-    } else {
-        rest.get(1..).unwrap_or_default()
-    }
+    if old { rest } else { rest.get(1..).unwrap_or_default() }
 }
 
 fn after_environment(words: &[String]) -> &[String] {

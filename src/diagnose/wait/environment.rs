@@ -36,10 +36,7 @@ impl Environment {
     /// Expands the entries in their order: a value may refer to earlier entries only
     /// (Kubernetes `pkg/kubelet/kubelet_pods.go`, `makeEnvironmentVariables`).
     pub(super) fn new(entries: &[EnvVariable], open: bool) -> Self {
-        let mut environment = Self {
-            values: BTreeMap::new(),
-            open,
-        };
+        let mut environment = Self { values: BTreeMap::new(), open };
         for entry in entries.iter().take(MAX_VARIABLES) {
             let value = match &entry.value {
                 EnvValue::Literal(text) if text.len() <= marked::MAX_TEXT_BYTES => {
@@ -69,9 +66,7 @@ impl Environment {
 
     /// All variables, by name.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.values
-            .iter()
-            .map(|(name, value)| (name.as_str(), value.as_str()))
+        self.values.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
     /// Expands `$(VAR)` as the kubelet does in `command`, `args` and `env`: `$$` is a dollar, an unknown name and
@@ -111,7 +106,5 @@ impl Environment {
 /// By convention: capitals, digits and underscores. With `envFrom` such a name is a variable, not a command.
 fn looks_like_variable(name: &str) -> bool {
     name.starts_with(|first: char| first.is_ascii_uppercase() || first == '_')
-        && name
-            .bytes()
-            .all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
+        && name.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
 }

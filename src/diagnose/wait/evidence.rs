@@ -12,12 +12,8 @@ use super::types::MAX_EVIDENCE_CHARS;
 const MAX_RAW_CHARS: usize = 2048;
 
 /// Each pattern keeps its first group and masks what follows it.
-static SECRETS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
-    SECRET_PATTERNS
-        .iter()
-        .filter_map(|pattern| Regex::new(pattern).ok())
-        .collect()
-});
+static SECRETS: LazyLock<Vec<Regex>> =
+    LazyLock::new(|| SECRET_PATTERNS.iter().filter_map(|pattern| Regex::new(pattern).ok()).collect());
 
 /// Options and forms in which people write secrets into commands.
 const SECRET_PATTERNS: [&str; 9] = [
@@ -68,11 +64,7 @@ pub(super) fn fragment(raw: &str) -> String {
                 } else {
                     ""
                 };
-                if is_only_variable(hidden) {
-                    end.to_owned()
-                } else {
-                    format!("{kept}***{tail}")
-                }
+                if is_only_variable(hidden) { end.to_owned() } else { format!("{kept}***{tail}") }
             })
             .into_owned();
     }
@@ -81,15 +73,10 @@ pub(super) fn fragment(raw: &str) -> String {
 
 fn is_only_variable(text: &str) -> bool {
     let text = text.trim_matches(['"', '\'']);
-    let name = text
-        .strip_prefix("${")
-        .and_then(|rest| rest.strip_suffix('}'))
-        .or_else(|| text.strip_prefix('$'));
+    let name =
+        text.strip_prefix("${").and_then(|rest| rest.strip_suffix('}')).or_else(|| text.strip_prefix('$'));
     name.is_some_and(|name| {
-        !name.is_empty()
-            && name
-                .bytes()
-                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+        !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
     })
 }
 
@@ -115,27 +102,12 @@ mod tests {
     #[test]
     fn secrets_are_masked_and_variables_stay() {
         for (raw, shown) in [
-            (
-                "psql postgres://app:s3cret@db:5432/app -c x",
-                "psql postgres://***@db:5432/app -c x",
-            ),
-            (
-                "migrate -database mysql://u:p@tcp(mysql:3306)/x",
-                "migrate -database ***@tcp(mysql:3306)/x",
-            ),
-            (
-                "mysqladmin ping -h db -uroot -pS3cret!",
-                "mysqladmin ping -h db -uroot -p***",
-            ),
-            (
-                "mysql -h db -p$MYSQL_ROOT_PASSWORD -e x",
-                "mysql -h db -p$MYSQL_ROOT_PASSWORD -e x",
-            ),
+            ("psql postgres://app:s3cret@db:5432/app -c x", "psql postgres://***@db:5432/app -c x"),
+            ("migrate -database mysql://u:p@tcp(mysql:3306)/x", "migrate -database ***@tcp(mysql:3306)/x"),
+            ("mysqladmin ping -h db -uroot -pS3cret!", "mysqladmin ping -h db -uroot -p***"),
+            ("mysql -h db -p$MYSQL_ROOT_PASSWORD -e x", "mysql -h db -p$MYSQL_ROOT_PASSWORD -e x"),
             ("redis-cli -h r -a hunter2 ping", "redis-cli -h r -a *** ping"),
-            (
-                "curl -u elastic:changeme http://es:9200",
-                "curl -u *** http://es:9200",
-            ),
+            ("curl -u elastic:changeme http://es:9200", "curl -u *** http://es:9200"),
             (
                 "curl -H 'Authorization: Bearer abc.def.ghi' http://x",
                 "curl -H 'Authorization: Bearer ***' http://x",

@@ -130,13 +130,9 @@ fn pod_of(label: &str) -> bool {
 /// kubelet sets for each Service of the namespace that exists when the container starts (`enableServiceLinks`).
 /// Since `-` became `_`, a name with several words is a guess.
 pub fn service_of_link_variable(variable: &str) -> Option<String> {
-    let stem = variable
-        .strip_suffix("_SERVICE_HOST")
-        .or_else(|| variable.strip_suffix("_SERVICE_PORT"))?;
+    let stem = variable.strip_suffix("_SERVICE_HOST").or_else(|| variable.strip_suffix("_SERVICE_PORT"))?;
     (!stem.is_empty()
-        && stem
-            .bytes()
-            .all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_'))
+        && stem.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_'))
     .then(|| stem.to_ascii_lowercase().replace('_', "-"))
 }
 
@@ -181,9 +177,7 @@ fn is_name(name: &str) -> bool {
     name.len() <= 253
         && name.split('.').all(|label| {
             (1..=63).contains(&label.len())
-                && label
-                    .bytes()
-                    .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_')
+                && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_')
         })
 }
 
@@ -205,27 +199,15 @@ mod tests {
         for (host, kind) in [
             ("postgres", service("postgres", "shop", false, None)),
             ("Postgres:5432", service("postgres", "shop", false, None)),
-            (
-                "cassandra.cassandra",
-                service("cassandra", "cassandra", true, None),
-            ),
+            ("cassandra.cassandra", service("cassandra", "cassandra", true, None)),
             ("db.data.svc", service("db", "data", false, None)),
             ("db.data.svc.cluster.local", service("db", "data", false, None)),
-            (
-                "db.data.svc.cluster.local.:5432",
-                service("db", "data", false, None),
-            ),
+            ("db.data.svc.cluster.local.:5432", service("db", "data", false, None)),
             ("db.data.svc.k8s.example.org", service("db", "data", false, None)),
-            (
-                "db-0.db.data.svc.cluster.local",
-                service("db", "data", false, Some("db-0")),
-            ),
+            ("db-0.db.data.svc.cluster.local", service("db", "data", false, Some("db-0"))),
             ("db-0.db.data.svc", service("db", "data", false, Some("db-0"))),
             ("db-0.db.data", service("db", "data", true, Some("db-0"))),
-            (
-                "_pg._tcp.db.data.svc.cluster.local",
-                service("db", "data", false, None),
-            ),
+            ("_pg._tcp.db.data.svc.cluster.local", service("db", "data", false, None)),
             ("db.example.com", HostKind::External),
             ("github.com", service("github", "com", true, None)),
             ("github.com.", HostKind::External),
@@ -239,10 +221,7 @@ mod tests {
             ("LOCALHOST", HostKind::Localhost),
             ("", HostKind::Malformed(Malformed::Empty)),
             (" . ", HostKind::Malformed(Malformed::Empty)),
-            (
-                "tcp://10.0.0.1:5432",
-                HostKind::Malformed(Malformed::ContainsScheme),
-            ),
+            ("tcp://10.0.0.1:5432", HostKind::Malformed(Malformed::ContainsScheme)),
             ("$(DB_HOST)", HostKind::Malformed(Malformed::UnresolvedVariable)),
             ("${DB_HOST}", HostKind::Malformed(Malformed::UnresolvedVariable)),
             ("{{ .Values.db }}", HostKind::Malformed(Malformed::Placeholder)),
@@ -253,18 +232,12 @@ mod tests {
         ] {
             assert_eq!(classify_host(host, "shop"), kind, "{host}");
         }
-        assert_eq!(
-            classify_host(&"a".repeat(64), "shop"),
-            HostKind::Malformed(Malformed::InvalidName)
-        );
+        assert_eq!(classify_host(&"a".repeat(64), "shop"), HostKind::Malformed(Malformed::InvalidName));
     }
 
     #[test]
     fn service_links_name_their_service() {
-        assert_eq!(
-            service_of_link_variable("MY_DB_SERVICE_HOST").as_deref(),
-            Some("my-db")
-        );
+        assert_eq!(service_of_link_variable("MY_DB_SERVICE_HOST").as_deref(), Some("my-db"));
         assert_eq!(service_of_link_variable("DB_HOST"), None);
         assert_eq!(service_of_link_variable("_SERVICE_HOST"), None);
     }

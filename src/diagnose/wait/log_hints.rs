@@ -104,11 +104,7 @@ pub fn hint(line: &str) -> Option<LogHint> {
     let index = ANY.as_ref()?.matches(text).iter().next()?;
     let (regex, outcome) = COMPILED.get(index)?;
     let captures = regex.captures(text)?;
-    let host = captures
-        .name("host")?
-        .as_str()
-        .trim_matches(['[', ']'])
-        .to_owned();
+    let host = captures.name("host")?.as_str().trim_matches(['[', ']']).to_owned();
     if host.bytes().all(|byte| byte.is_ascii_digit()) || is_prose(&host) {
         return None;
     }
@@ -116,55 +112,33 @@ pub fn hint(line: &str) -> Option<LogHint> {
         Some((name, port)) if !port.contains(':') => (name.to_owned(), port.parse().ok()),
         _ => (host, None),
     };
-    let port = captures
-        .name("port")
-        .and_then(|port| port.as_str().parse().ok())
-        .or(port_in_host);
+    let port = captures.name("port").and_then(|port| port.as_str().parse().ok()).or(port_in_host);
     let outcome = outcome.or_else(|| reason(&captures))?;
-    Some(LogHint {
-        host,
-        port: port.filter(|port| *port != 0),
-        outcome,
-        line: evidence::fragment(text),
-    })
+    Some(LogHint { host, port: port.filter(|port| *port != 0), outcome, line: evidence::fragment(text) })
 }
 
 fn reason(captures: &Captures<'_>) -> Option<Outcome> {
     let text = captures.name("why").map_or_else(
-        || {
-            captures
-                .get(0)
-                .map_or("", |whole| whole.as_str())
-                .to_ascii_lowercase()
-        },
+        || captures.get(0).map_or("", |whole| whole.as_str()).to_ascii_lowercase(),
         |why| why.as_str().to_ascii_lowercase(),
     );
     let any = |words: &[&str]| words.iter().any(|word| text.contains(word));
     if any(&["succeeded", "open"]) && !any(&["refused", "timed out"]) {
         return None;
     }
-    Some(
-        if any(&["refused", "econnrefused", "111)", "(111", "errno 111"]) || text.starts_with("111") {
-            Outcome::Refused
-        } else if any(&[
-            "name or service",
-            "temporary failure",
-            "no such host",
-            "not known",
-            "nodename",
-        ]) {
-            Outcome::NameUnresolved
-        } else if any(&["no route", "unreachable", "ehostunreach", "enetunreach"]) || text.starts_with("113")
-        {
-            Outcome::Unreachable
-        } else if any(&["timed out", "timeout", "etimedout", "deadline", "in progress"])
-            || text.starts_with("110")
-        {
-            Outcome::TimedOut
-        } else {
-            Outcome::Waiting
-        },
-    )
+    Some(if any(&["refused", "econnrefused", "111)", "(111", "errno 111"]) || text.starts_with("111") {
+        Outcome::Refused
+    } else if any(&["name or service", "temporary failure", "no such host", "not known", "nodename"]) {
+        Outcome::NameUnresolved
+    } else if any(&["no route", "unreachable", "ehostunreach", "enetunreach"]) || text.starts_with("113") {
+        Outcome::Unreachable
+    } else if any(&["timed out", "timeout", "etimedout", "deadline", "in progress"])
+        || text.starts_with("110")
+    {
+        Outcome::TimedOut
+    } else {
+        Outcome::Waiting
+    })
 }
 
 /// Words that a sentence has where a host could be.

@@ -17,10 +17,7 @@ const MAX_VARIABLES: usize = 8;
 
 /// The input without our two marks.
 pub(super) fn clean(input: &str) -> String {
-    input
-        .chars()
-        .filter(|character| !matches!(*character, OPEN | CLOSE))
-        .collect()
+    input.chars().filter(|character| !matches!(*character, OPEN | CLOSE)).collect()
 }
 
 /// A mark for the value of the variable `name`.
@@ -61,10 +58,7 @@ pub(super) fn to_value(marked: &str) -> Value {
         text.push_str(before);
         let (name, behind) = after.split_once(CLOSE).unwrap_or((after, ""));
         text.push('$');
-        let joined = behind
-            .chars()
-            .next()
-            .is_some_and(|next| next.is_alphanumeric() || next == '_');
+        let joined = behind.chars().next().is_some_and(|next| next.is_alphanumeric() || next == '_');
         if joined && !name.starts_with('(') {
             text.push('{');
             text.push_str(name);
@@ -113,9 +107,5 @@ pub(super) fn split_host_port(address: &str) -> (&str, Option<&str>) {
 
 /// Cuts a text that grew too long, and marks it as not fully known.
 pub(super) fn bound(text: String) -> String {
-    if text.len() <= MAX_TEXT_BYTES {
-        text
-    } else {
-        unknown("(too long)")
-    }
+    if text.len() <= MAX_TEXT_BYTES { text } else { unknown("(too long)") }
 }

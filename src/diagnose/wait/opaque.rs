@@ -52,9 +52,8 @@ const SERVERS: [(&str, u16); 41] = [
 ];
 
 /// Parts of a name that say that it holds an address.
-const ADDRESSES: [&str; 10] = [
-    "HOST", "HOSTNAME", "HOSTS", "ADDR", "ADDRESS", "SERVER", "SERVERS", "BROKERS", "NODES", "PGHOST",
-];
+const ADDRESSES: [&str; 10] =
+    ["HOST", "HOSTNAME", "HOSTS", "ADDR", "ADDRESS", "SERVER", "SERVERS", "BROKERS", "NODES", "PGHOST"];
 
 /// Parts of a name that say that a URL in it is the program's own, or is not connected to.
 const NOT_DEPENDENCIES: [&str; 21] = [
@@ -67,15 +66,7 @@ pub(super) fn from_environment(environment: &Environment, findings: &mut Finding
     let Some(program) = findings.opaque.first().cloned() else {
         return;
     };
-    let known_port = |kind: &TargetKind| {
-        matches!(
-            kind,
-            TargetKind::Network {
-                host: Value::Known(_),
-                ..
-            }
-        )
-    };
+    let known_port = |kind: &TargetKind| matches!(kind, TargetKind::Network { host: Value::Known(_), .. });
     let mut found: Vec<(TargetKind, String)> = environment
         .iter()
         .filter_map(|(name, value)| Some((name, target(name, value, environment)?)))
@@ -90,25 +81,13 @@ pub(super) fn from_environment(environment: &Environment, findings: &mut Finding
         found.retain(|(kind, _)| known_port(kind));
     }
     for (kind, evidence) in found {
-        findings.target(
-            Found {
-                kind,
-                tool: "environment",
-                repeats: None,
-            },
-            &evidence,
-            program.repeats,
-        );
+        findings.target(Found { kind, tool: "environment", repeats: None }, &evidence, program.repeats);
     }
 }
 
 fn host_of(kind: &TargetKind) -> String {
     match kind {
-        TargetKind::Network {
-            host,
-            port: Some(port),
-            ..
-        } => format!("{host}:{port}"),
+        TargetKind::Network { host, port: Some(port), .. } => format!("{host}:{port}"),
         TargetKind::Network { host, port: None, .. } => host.to_string(),
         _ => String::new(),
     }
@@ -117,17 +96,9 @@ fn host_of(kind: &TargetKind) -> String {
 fn target(name: &str, value: &str, environment: &Environment) -> Option<TargetKind> {
     let upper = name.to_ascii_uppercase();
     let parts: Vec<&str> = upper.split('_').filter(|part| !part.is_empty()).collect();
-    let server = parts
-        .iter()
-        .find_map(|part| SERVERS.iter().find(|(word, _)| word == part));
+    let server = parts.iter().find_map(|part| SERVERS.iter().find(|(word, _)| word == part));
     if let Some(kind) = tools::servers(value).into_iter().next() {
-        let web = matches!(
-            kind,
-            TargetKind::Network {
-                protocol: Protocol::Http | Protocol::Https,
-                ..
-            }
-        );
+        let web = matches!(kind, TargetKind::Network { protocol: Protocol::Http | Protocol::Https, .. });
         let foreign = parts.iter().any(|part| NOT_DEPENDENCIES.contains(part));
         return (!web || (!foreign && (server.is_some() || names_an_endpoint(&parts)))).then_some(kind);
     }
@@ -142,16 +113,10 @@ fn target(name: &str, value: &str, environment: &Environment) -> Option<TargetKi
             .and_then(marked::to_port)
             .or_else(|| port_beside(&upper, environment))
             .or_else(|| (*default_port != 0).then_some(Port::Number(*default_port)));
-        return Some(TargetKind::Network {
-            host: marked::to_value(host),
-            port,
-            protocol: Protocol::Tcp,
-        });
+        return Some(TargetKind::Network { host: marked::to_value(host), port, protocol: Protocol::Tcp });
     }
     // `DATABASE_URL` from a Secret: the variable is all there is to say.
-    let holds_url = parts
-        .iter()
-        .any(|part| matches!(*part, "URL" | "URI" | "DSN" | "CONN" | "CONNECTION"));
+    let holds_url = parts.iter().any(|part| matches!(*part, "URL" | "URI" | "DSN" | "CONN" | "CONNECTION"));
     (holds_url && value == marked::unknown(name)).then(|| TargetKind::Network {
         host: marked::to_value(value),
         port: None,
@@ -160,22 +125,16 @@ fn target(name: &str, value: &str, environment: &Environment) -> Option<TargetKi
 }
 
 fn names_an_endpoint(parts: &[&str]) -> bool {
-    parts
-        .last()
-        .is_some_and(|last| matches!(*last, "URL" | "URI" | "ENDPOINT" | "ADDR" | "ADDRESS" | "HOST"))
+    parts.last().is_some_and(|last| matches!(*last, "URL" | "URI" | "ENDPOINT" | "ADDR" | "ADDRESS" | "HOST"))
 }
 
 /// `DB_PORT` beside `DB_HOST`.
 fn port_beside(host_name: &str, environment: &Environment) -> Option<Port> {
-    ["HOSTNAME", "HOSTS", "HOST", "ADDRESS", "ADDR", "SERVER"]
-        .iter()
-        .find_map(|word| {
-            let wanted = host_name
-                .contains(word)
-                .then(|| host_name.replacen(word, "PORT", 1))?;
-            environment
-                .iter()
-                .find(|(name, _)| name.eq_ignore_ascii_case(&wanted))
-                .and_then(|(_, value)| marked::to_port(value))
-        })
+    ["HOSTNAME", "HOSTS", "HOST", "ADDRESS", "ADDR", "SERVER"].iter().find_map(|word| {
+        let wanted = host_name.contains(word).then(|| host_name.replacen(word, "PORT", 1))?;
+        environment
+            .iter()
+            .find(|(name, _)| name.eq_ignore_ascii_case(&wanted))
+            .and_then(|(_, value)| marked::to_port(value))
+    })
 }

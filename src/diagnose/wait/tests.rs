@@ -21,13 +21,7 @@ fn shown(target: &WaitTarget) -> String {
             }
         }
         TargetKind::Name { host } => format!("name {host}"),
-        TargetKind::KubernetesObject {
-            kind,
-            name,
-            namespace,
-            selector,
-            condition,
-        } => {
+        TargetKind::KubernetesObject { kind, name, namespace, selector, condition } => {
             let mut text = format!("object {kind}");
             for (before, part) in [("/", name), (" -n ", namespace), (" -l ", selector)] {
                 if let Some(part) = part {
@@ -58,14 +52,10 @@ fn environment(entries: &[&str]) -> Vec<EnvVariable> {
     entries
         .iter()
         .map(|entry| match entry.split_once('=') {
-            Some((name, value)) => EnvVariable {
-                name: name.to_owned(),
-                value: EnvValue::Literal(value.to_owned()),
-            },
-            None => EnvVariable {
-                name: (*entry).to_owned(),
-                value: EnvValue::Reference,
-            },
+            Some((name, value)) => {
+                EnvVariable { name: name.to_owned(), value: EnvValue::Literal(value.to_owned()) }
+            }
+            None => EnvVariable { name: (*entry).to_owned(), value: EnvValue::Reference },
         })
         .collect()
 }
@@ -73,11 +63,7 @@ fn environment(entries: &[&str]) -> Vec<EnvVariable> {
 fn of_script(script: &str, env: &[&str]) -> WaitAnalysis {
     let command = strings(&["sh", "-c", script]);
     let env = environment(env);
-    analyse(&ContainerCommand {
-        command: &command,
-        env: &env,
-        ..ContainerCommand::default()
-    })
+    analyse(&ContainerCommand { command: &command, env: &env, ..ContainerCommand::default() })
 }
 
 fn all_shown(analysis: &WaitAnalysis) -> Vec<String> {

@@ -9,9 +9,8 @@ use super::types::LoopShape;
 use super::{MAX_SCRIPT_BYTES, command};
 
 /// Words of a shell that may stand before a command.
-const KEYWORDS: [&str; 14] = [
-    "if", "then", "else", "elif", "until", "while", "do", "!", "not", "and", "or", "{", "(", "begin",
-];
+const KEYWORDS: [&str; 14] =
+    ["if", "then", "else", "elif", "until", "while", "do", "!", "not", "and", "or", "{", "(", "begin"];
 
 /// Most commands that are looked at.
 const MAX_COMMANDS: usize = 2000;
@@ -23,31 +22,19 @@ pub(super) fn scan_with_environment(script: &str, environment: &Environment, fin
 
 /// Searches a script with the variables that `lookup` knows.
 pub(super) fn scan(script: &str, lookup: &Lookup<'_>, findings: &mut Findings) {
-    let end = (0..=MAX_SCRIPT_BYTES.min(script.len()))
-        .rev()
-        .find(|end| script.is_char_boundary(*end))
-        .unwrap_or(0);
+    let end =
+        (0..=MAX_SCRIPT_BYTES.min(script.len())).rev().find(|end| script.is_char_boundary(*end)).unwrap_or(0);
     let script = script.get(..end).unwrap_or("");
-    let loops = ["until ", "while ", "for "]
-        .iter()
-        .any(|word| script.contains(word));
-    let counted = ["for ", "-gt", "-ge", "-lt", "exit 1", "{1.."]
-        .iter()
-        .any(|word| script.contains(word));
+    let loops = ["until ", "while ", "for "].iter().any(|word| script.contains(word));
+    let counted = ["for ", "-gt", "-ge", "-lt", "exit 1", "{1.."].iter().any(|word| script.contains(word));
     let sleep = script
         .split_once("sleep ")
         .and_then(|(_, rest)| rest.split([';', '\n', ' ', '&', '|']).next())
         .and_then(duration);
-    let around = loops.then_some(LoopShape {
-        unbounded: !counted,
-        sleep,
-    });
+    let around = loops.then_some(LoopShape { unbounded: !counted, sleep });
     for text in script.split([';', '\n', '|', '&', '`']).take(MAX_COMMANDS) {
         let mut words = words(text, lookup);
-        let keywords = words
-            .iter()
-            .take_while(|word| KEYWORDS.contains(&word.as_str()))
-            .count();
+        let keywords = words.iter().take_while(|word| KEYWORDS.contains(&word.as_str())).count();
         let before: Vec<String> = words.drain(..keywords).collect();
         let negated = before.iter().any(|word| word == "!" || word == "not");
         if before.iter().any(|word| word == "while") && !negated {
@@ -83,9 +70,7 @@ fn variables(word: &str, lookup: &Lookup<'_>) -> String {
         let braced = after.strip_prefix('{');
         let body = braced.unwrap_or(after);
         let end = body.find(|character: char| !(character.is_ascii_alphanumeric() || character == '_'));
-        let (name, behind) = body
-            .split_at_checked(end.unwrap_or(body.len()))
-            .unwrap_or((body, ""));
+        let (name, behind) = body.split_at_checked(end.unwrap_or(body.len())).unwrap_or((body, ""));
         if name.is_empty() {
             output.push('$');
         } else {

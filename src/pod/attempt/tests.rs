@@ -10,10 +10,7 @@ status: {{initContainerStatuses: [{status}]}}"
 }
 
 fn numbers(attempts: &[EndedAttempt]) -> Vec<(i32, LogRole)> {
-    attempts
-        .iter()
-        .map(|attempt| (attempt.number, attempt.role))
-        .collect()
+    attempts.iter().map(|attempt| (attempt.number, attempt.role)).collect()
 }
 
 #[test]
@@ -43,18 +40,13 @@ fn an_end_and_the_one_before_it_are_both_attempts() {
 #[test]
 fn success_is_no_attempt_of_interest_and_an_attempt_without_an_id_cannot_be_one() {
     let ended = |fields: &str| {
-        attempts(&format!(
-            "{{name: migrate, restartCount: 0, state: {{terminated: {{{fields}}}}}}}"
-        ))
+        attempts(&format!("{{name: migrate, restartCount: 0, state: {{terminated: {{{fields}}}}}}}"))
     };
     assert!(ended("exitCode: 0, containerID: c0").is_empty());
     // An out-of-memory kill of a child can mark a success.
     assert!(ended("exitCode: 0, reason: OOMKilled, containerID: c0").is_empty());
     assert!(ended("exitCode: 137, reason: ContainerStatusUnknown, containerID: ''").is_empty());
-    assert_eq!(
-        ended("exitCode: 137, containerID: c0").first().unwrap().signal,
-        Some(9)
-    );
+    assert_eq!(ended("exitCode: 137, containerID: c0").first().unwrap().signal, Some(9));
 }
 
 #[test]

@@ -1,11 +1,7 @@
 use super::*;
 
 fn pod(name: &str, labels: &str, owner: &str) -> PodView {
-    let owners = if owner.is_empty() {
-        String::new()
-    } else {
-        format!("ownerReferences: [{owner}],")
-    };
+    let owners = if owner.is_empty() { String::new() } else { format!("ownerReferences: [{owner}],") };
     serde_saphyr::from_str(&format!(
         "metadata: {{name: {name}, namespace: shop, uid: u1, {owners} labels: {{{labels}}}}}"
     ))
@@ -32,13 +28,7 @@ fn owner(api_version: &str, kind: &str, name: &str) -> String {
     "controller-revision-hash: mysql-5f6d7c",
     "statefulset.mysql.5f6d7c"
 )]
-#[case(
-    "apps/v1",
-    "DaemonSet",
-    "agent",
-    "controller-revision-hash: 6b9f",
-    "daemonset.agent.6b9f"
-)]
+#[case("apps/v1", "DaemonSet", "agent", "controller-revision-hash: 6b9f", "daemonset.agent.6b9f")]
 #[case("batch/v1", "Job", "migrate", "", "job.migrate")]
 #[case("argoproj.io/v1alpha1", "Workflow", "etl", "", "workflow.argoproj.io.etl")]
 #[case("v1", "ReplicationController", "old", "", "replicationcontroller.old")]
@@ -51,13 +41,7 @@ fn a_diagnosis_is_named_after_the_revision(
     #[case] expected: &str,
 ) {
     let identity = Identity::of(&pod("web-0", labels, &owner(api_version, kind, name)), None);
-    assert_eq!(
-        identity.key,
-        DiagnosisKey {
-            namespace: "shop".to_owned(),
-            name: expected.to_owned()
-        }
-    );
+    assert_eq!(identity.key, DiagnosisKey { namespace: "shop".to_owned(), name: expected.to_owned() });
     assert_eq!(identity.controller.is_none(), kind == "Node");
 }
 
@@ -65,10 +49,7 @@ fn a_diagnosis_is_named_after_the_revision(
 fn a_bare_pod_is_its_own_workload() {
     let identity = Identity::of(&pod("debug", "", ""), None);
     assert_eq!(identity.key.name, "pod.debug");
-    assert_eq!(
-        (identity.workload.kind.as_str(), identity.workload.uid.as_deref()),
-        ("Pod", Some("u1"))
-    );
+    assert_eq!((identity.workload.kind.as_str(), identity.workload.uid.as_deref()), ("Pod", Some("u1")));
 }
 
 #[test]

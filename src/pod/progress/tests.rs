@@ -4,8 +4,8 @@ fn pod(yaml: &str) -> PodView {
     serde_saphyr::from_str(yaml).unwrap()
 }
 
-fn at(time: &str) -> Option<Timestamp> {
-    Some(time.parse().unwrap())
+fn at(time: &str) -> Timestamp {
+    time.parse().unwrap()
 }
 
 /// Two init containers, the second of which has the given state (as YAML in one line).
@@ -27,19 +27,14 @@ status:
 
 #[test]
 fn a_step_begins_with_the_end_of_the_one_before_and_retries_do_not_move_it() {
-    let first = second_step(
-        "Always",
-        r#"restartCount: 0, state: {running: {startedAt: "2026-12-01T10:01:01Z"}}"#,
-    );
+    let first =
+        second_step("Always", r#"restartCount: 0, state: {running: {startedAt: "2026-12-01T10:01:01Z"}}"#);
     let later = second_step(
         "Always",
         r#"restartCount: 7, state: {running: {startedAt: "2026-12-01T11:30:00Z"}}, lastState: {terminated: {exitCode: 1}}"#,
     );
-    assert_eq!(
-        (first.index, first.total, first.position()),
-        (1, 2, "2/2".to_owned())
-    );
-    assert_eq!(first.since, at("2026-12-01T10:01:00Z"));
+    assert_eq!((first.index, first.total, first.position()), (1, 2, "2/2".to_owned()));
+    assert_eq!(first.since, Some(at("2026-12-01T10:01:00Z")));
     assert_eq!(later.since, first.since);
 }
 
@@ -55,21 +50,14 @@ fn the_end_and_the_back_off_after_it_are_one_state() {
     );
     assert_eq!(ended.state, waits.state);
     assert_eq!(ended.failures(), 2);
-    assert!(matches!(
-        ended.state,
-        StepState::Ended {
-            exit_code: 3,
-            retried: true,
-            ..
-        }
-    ));
+    assert!(matches!(ended.state, StepState::Ended { exit_code: 3, retried: true, .. }));
 }
 
 #[rstest::rstest]
-#[case("Never", "", false)]
-#[case("OnFailure", "", true)]
-#[case("Always", "", true)]
-fn the_pods_policy_decides_on_a_retry(#[case] policy: &str, #[case] _own: &str, #[case] retried: bool) {
+#[case("Never", false)]
+#[case("OnFailure", true)]
+#[case("Always", true)]
+fn the_pods_policy_decides_on_a_retry(#[case] policy: &str, #[case] retried: bool) {
     let step = second_step(policy, r"restartCount: 0, state: {terminated: {exitCode: 1}}");
     assert!(matches!(step.state, StepState::Ended { retried: seen, .. } if seen == retried));
 }
@@ -98,19 +86,13 @@ fn a_containers_own_policy_and_rules_come_first(
     #[case] expected: bool,
 ) {
     // The Pod's policy is the opposite of what the container asks for.
-    let policy = if container.contains("OnFailure") {
-        "Never"
-    } else {
-        "Always"
-    };
+    let policy = if container.contains("OnFailure") { "Never" } else { "Always" };
     let pod = pod(&format!(
         "spec: {{restartPolicy: {policy}, initContainers: [{container}]}}
 status: {{phase: Pending, initContainerStatuses: [{{name: one, restartCount: 0, containerID: a, state: {{terminated: {{exitCode: {exit_code}}}}}}}]}}"
     ));
     let progress = InitProgress::of(&pod);
-    let StepState::Ended { retried, .. } = &progress.step().unwrap().state else {
-        panic!("{progress:?}")
-    };
+    let StepState::Ended { retried, .. } = &progress.step().unwrap().state else { panic!("{progress:?}") };
     assert_eq!(*retried, expected);
 }
 
@@ -159,9 +141,7 @@ status:
 "#);
     assert_eq!(
         InitProgress::of(&pod),
-        InitProgress::BeforeContainers {
-            since: at("2026-12-01T10:00:30Z")
-        }
+        InitProgress::BeforeContainers { since: Some(at("2026-12-01T10:00:30Z")) }
     );
 }
 

@@ -21,12 +21,7 @@ const fn pattern(
     sample: &'static str,
     near_miss: &'static str,
 ) -> Pattern {
-    Pattern {
-        regex,
-        outcome,
-        sample,
-        near_miss,
-    }
+    Pattern { regex, outcome, sample, near_miss }
 }
 
 const UNRESOLVED: Option<Outcome> = Some(Outcome::NameUnresolved);

@@ -27,14 +27,7 @@ impl Walker<'_> {
                 let survey = survey(&clause.body.list);
                 let endless = |condition: &UnexpandedArithmeticExpr| condition.value.trim().is_empty();
                 let unbounded = self.deadlines == 0 && clause.condition.as_ref().is_none_or(endless);
-                self.retry(
-                    &clause.body.list,
-                    LoopShape {
-                        unbounded,
-                        sleep: survey.sleep,
-                    },
-                    &survey,
-                );
+                self.retry(&clause.body.list, LoopShape { unbounded, sleep: survey.sleep }, &survey);
             }
             CompoundCommand::CaseClause(clause) => {
                 for body in clause.cases.iter().filter_map(|case| case.cmd.as_ref()) {
@@ -112,10 +105,9 @@ impl Walker<'_> {
     fn for_loop(&mut self, clause: &ForClauseCommand) {
         let survey = survey(&clause.body.list);
         let words: Vec<String> = match &clause.values {
-            Some(values) => values
-                .iter()
-                .flat_map(|word| self.variables.expand(&word.value).fields)
-                .collect(),
+            Some(values) => {
+                values.iter().flat_map(|word| self.variables.expand(&word.value).fields).collect()
+            }
             None => self.variables.positional.clone(),
         };
         if words.iter().any(|word| !is_count(word)) && words.iter().all(|word| !marked::has_unknown(word)) {
@@ -126,24 +118,12 @@ impl Walker<'_> {
             }
             return;
         }
-        let is_list_of_names = words
-            .iter()
-            .any(|word| marked::has_unknown(word) && !word.contains("(…)"));
-        self.bind(
-            &clause.variable_name,
-            Binding::Text(marked::unknown(&clause.variable_name)),
-        );
+        let is_list_of_names = words.iter().any(|word| marked::has_unknown(word) && !word.contains("(…)"));
+        self.bind(&clause.variable_name, Binding::Text(marked::unknown(&clause.variable_name)));
         if is_list_of_names {
             self.list(&clause.body.list, Scope::PLAIN);
         } else {
-            self.retry(
-                &clause.body.list,
-                LoopShape {
-                    unbounded: false,
-                    sleep: survey.sleep,
-                },
-                &survey,
-            );
+            self.retry(&clause.body.list, LoopShape { unbounded: false, sleep: survey.sleep }, &survey);
         }
     }
 }
@@ -159,10 +139,7 @@ fn branch_scope(then: Leaves, otherwise: Leaves) -> Scope {
     match (then, otherwise) {
         (Leaves::Done, _) | (Leaves::Not, Leaves::Failed | Leaves::Again) => Scope::deciding(Wanted::Success),
         (Leaves::Failed | Leaves::Again, _) | (Leaves::Not, Leaves::Done) => Scope::deciding(Wanted::Failure),
-        (Leaves::Not, Leaves::Not) => Scope {
-            wanted: Wanted::Either,
-            decisive: false,
-        },
+        (Leaves::Not, Leaves::Not) => Scope { wanted: Wanted::Either, decisive: false },
     }
 }
 
@@ -178,12 +155,9 @@ fn is_constant(condition: &CompoundList) -> bool {
         return false;
     };
     match command {
-        brush_parser::ast::Command::Compound(CompoundCommand::Arithmetic(arithmetic), _) => arithmetic
-            .expr
-            .value
-            .trim()
-            .bytes()
-            .all(|byte| byte.is_ascii_digit()),
+        brush_parser::ast::Command::Compound(CompoundCommand::Arithmetic(arithmetic), _) => {
+            arithmetic.expr.value.trim().bytes().all(|byte| byte.is_ascii_digit())
+        }
         brush_parser::ast::Command::Simple(simple) => match simple_name(command) {
             Some("true" | ":" | "/bin/true" | "false" | "/bin/false" | "sleep") => true,
             // The shell itself, which lives as long as the loop; the kubelet makes `$` of `$$`.
@@ -207,15 +181,10 @@ fn is_constant(condition: &CompoundList) -> bool {
 /// Whether a condition only compares values, so that the check itself is elsewhere.
 fn condition_is_only_tests(condition: &CompoundList) -> bool {
     condition.0.iter().all(|item| {
-        let commands = item
-            .0
-            .first
-            .seq
-            .iter()
-            .chain(item.0.additional.iter().flat_map(|next| {
-                let (brush_parser::ast::AndOr::And(pipeline) | brush_parser::ast::AndOr::Or(pipeline)) = next;
-                pipeline.seq.iter()
-            }));
+        let commands = item.0.first.seq.iter().chain(item.0.additional.iter().flat_map(|next| {
+            let (brush_parser::ast::AndOr::And(pipeline) | brush_parser::ast::AndOr::Or(pipeline)) = next;
+            pipeline.seq.iter()
+        }));
         commands.into_iter().all(|command| match command {
             brush_parser::ast::Command::ExtendedTest(..)
             | brush_parser::ast::Command::Compound(CompoundCommand::Arithmetic(_), _) => true,

@@ -11,18 +11,11 @@ impl Walker<'_> {
     /// The raw words between `[` and `]`.
     pub(super) fn test(&mut self, words: &[&str], scope: Scope) {
         for clause in words.split(|word| matches!(*word, "-a" | "-o")) {
-            let negations = clause
-                .iter()
-                .take_while(|word| matches!(**word, "!" | "(" | "\\("))
-                .count();
+            let negations = clause.iter().take_while(|word| matches!(**word, "!" | "(" | "\\(")).count();
             let bangs = clause.iter().take(negations).filter(|word| **word == "!").count();
             let scope = scope.negated(bangs % 2 == 1);
-            let operands: Vec<&str> = clause
-                .iter()
-                .skip(negations)
-                .copied()
-                .filter(|word| !matches!(*word, ")" | "\\)"))
-                .collect();
+            let operands: Vec<&str> =
+                clause.iter().skip(negations).copied().filter(|word| !matches!(*word, ")" | "\\)")).collect();
             match operands.as_slice() {
                 [operand] => self.tested_output(operand, scope),
                 [operator, operand] => self.unary(operator, operand, scope),
@@ -60,14 +53,9 @@ impl Walker<'_> {
                 if scope.decisive && scope.wanted == Wanted::Success =>
             {
                 let path = marked::to_value(&self.variables.expand(operand).joined());
-                let found = Found {
-                    kind: TargetKind::File { path },
-                    tool: "test",
-                    repeats: None,
-                };
+                let found = Found { kind: TargetKind::File { path }, tool: "test", repeats: None };
                 let around = self.repeats();
-                self.findings
-                    .target(found, &format!("[ {operator} {operand} ]"), around);
+                self.findings.target(found, &format!("[ {operator} {operand} ]"), around);
             }
             _ => {}
         }

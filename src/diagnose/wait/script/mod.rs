@@ -60,16 +60,10 @@ struct Scope {
 
 impl Scope {
     /// A command whose result nobody looks at; if it fails, the script may end.
-    const PLAIN: Self = Self {
-        wanted: Wanted::Success,
-        decisive: false,
-    };
+    const PLAIN: Self = Self { wanted: Wanted::Success, decisive: false };
 
     fn deciding(wanted: Wanted) -> Self {
-        Self {
-            wanted,
-            decisive: true,
-        }
+        Self { wanted, decisive: true }
     }
 
     fn negated(self, negate: bool) -> Self {
@@ -103,11 +97,7 @@ pub(super) struct Walker<'e> {
 impl<'e> Walker<'e> {
     pub(super) fn new(environment: &'e Environment) -> Self {
         Self {
-            variables: Variables {
-                environment,
-                script: HashMap::new(),
-                positional: Vec::new(),
-            },
+            variables: Variables { environment, script: HashMap::new(), positional: Vec::new() },
             functions: HashMap::new(),
             loops: Vec::new(),
             deadlines: 0,
@@ -120,14 +110,10 @@ impl<'e> Walker<'e> {
 
     /// What was found, and the variables that the script has set to a text, marked.
     pub(super) fn finish(self) -> (Findings, Vec<(String, String)>) {
-        let texts = self
-            .variables
-            .script
-            .into_iter()
-            .filter_map(|(name, binding)| match binding {
-                words::Binding::Text(text) => Some((name, text)),
-                words::Binding::Output(_) => None,
-            });
+        let texts = self.variables.script.into_iter().filter_map(|(name, binding)| match binding {
+            words::Binding::Text(text) => Some((name, text)),
+            words::Binding::Output(_) => None,
+        });
         (self.findings, texts.collect())
     }
 
@@ -160,9 +146,7 @@ impl<'e> Walker<'e> {
         let innermost = self.loops.last()?;
         Some(LoopShape {
             unbounded: self.loops.iter().any(|around| around.unbounded),
-            sleep: innermost
-                .sleep
-                .or_else(|| self.loops.iter().rev().find_map(|around| around.sleep)),
+            sleep: innermost.sleep.or_else(|| self.loops.iter().rev().find_map(|around| around.sleep)),
         })
     }
 
@@ -183,10 +167,7 @@ impl<'e> Walker<'e> {
     }
 
     fn and_or(&mut self, list: &AndOrList, scope: Scope) {
-        self.pipeline(
-            &list.first,
-            scope_before(list.additional.as_slice(), scope, &list.first),
-        );
+        self.pipeline(&list.first, scope_before(list.additional.as_slice(), scope, &list.first));
         let mut rest = list.additional.as_slice();
         while let Some((next, behind)) = rest.split_first() {
             rest = behind;
@@ -224,8 +205,7 @@ impl<'e> Walker<'e> {
             }
             Command::Function(function) => {
                 if self.functions.len() < 256 {
-                    self.functions
-                        .insert(function.fname.value.clone(), Rc::new(function.body.0.clone()));
+                    self.functions.insert(function.fname.value.clone(), Rc::new(function.body.0.clone()));
                 }
             }
             Command::ExtendedTest(test, _) => self.extended_test(&test.expr, scope),
@@ -236,25 +216,14 @@ impl<'e> Walker<'e> {
 /// The scope of a pipeline, given what follows it in its list.
 fn scope_before(rest: &[AndOr], scope: Scope, pipeline: &Pipeline) -> Scope {
     // A `break` or an `echo` on the left has no result to look at.
-    if pipeline
-        .seq
-        .last()
-        .is_some_and(|command| shape::command_leaves(command) != Leaves::Not)
-    {
+    if pipeline.seq.last().is_some_and(|command| shape::command_leaves(command) != Leaves::Not) {
         return scope;
     }
     for next in rest {
         let AndOr::Or(alternative) = next else { continue };
         match alternative.seq.last() {
             Some(command) if is_shrug(command) => {
-                return if scope.decisive {
-                    scope
-                } else {
-                    Scope {
-                        wanted: Wanted::Ignored,
-                        ..scope
-                    }
-                };
+                return if scope.decisive { scope } else { Scope { wanted: Wanted::Ignored, ..scope } };
             }
             Some(command) if matches!(shape::command_leaves(command), Leaves::Failed | Leaves::Again) => {
                 return Scope::deciding(Wanted::Success);
@@ -263,11 +232,9 @@ fn scope_before(rest: &[AndOr], scope: Scope, pipeline: &Pipeline) -> Scope {
         }
     }
     let follows = rest.iter().find_map(|next| match next {
-        AndOr::And(pipeline) => pipeline
-            .seq
-            .last()
-            .map(shape::command_leaves)
-            .filter(|found| *found != Leaves::Not),
+        AndOr::And(pipeline) => {
+            pipeline.seq.last().map(shape::command_leaves).filter(|found| *found != Leaves::Not)
+        }
         AndOr::Or(_) => None,
     });
     match follows {
@@ -283,12 +250,8 @@ fn is_shrug(command: &Command) -> bool {
 }
 
 fn is_text_filter(command: &Command) -> bool {
-    simple_name(command).is_some_and(|name| {
-        matches!(
-            name,
-            "grep" | "egrep" | "fgrep" | "awk" | "sed" | "jq" | "rg" | "wc"
-        )
-    })
+    simple_name(command)
+        .is_some_and(|name| matches!(name, "grep" | "egrep" | "fgrep" | "awk" | "sed" | "jq" | "rg" | "wc"))
 }
 
 fn simple_name(command: &Command) -> Option<&str> {

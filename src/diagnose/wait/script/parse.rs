@@ -40,11 +40,9 @@ pub(super) fn word(raw: &str) -> Option<Vec<WordPieceWithSource>> {
     if bracket_depth(raw) > MAX_WORD_NESTING {
         return None;
     }
-    catch_unwind(AssertUnwindSafe(|| {
-        brush_parser::word::parse(raw, &ParserOptions::default()).ok()
-    }))
-    .ok()
-    .flatten()
+    catch_unwind(AssertUnwindSafe(|| brush_parser::word::parse(raw, &ParserOptions::default()).ok()))
+        .ok()
+        .flatten()
 }
 
 /// The deepest nesting of brackets in the raw text, quotes not looked at: never less than the true one.

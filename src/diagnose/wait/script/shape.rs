@@ -53,13 +53,8 @@ pub(super) fn command_leaves(command: &Command) -> Leaves {
 }
 
 fn simple_leaves(simple: &SimpleCommand) -> Leaves {
-    let name = simple
-        .word_or_name
-        .as_ref()
-        .map_or("", |word| word.value.as_str());
-    let argument = suffix_words(simple)
-        .next()
-        .map(|word| word.trim_matches(['"', '\'']));
+    let name = simple.word_or_name.as_ref().map_or("", |word| word.value.as_str());
+    let argument = suffix_words(simple).next().map(|word| word.trim_matches(['"', '\'']));
     match name {
         "break" => Leaves::Done,
         "continue" => Leaves::Again,
@@ -75,16 +70,12 @@ fn simple_leaves(simple: &SimpleCommand) -> Leaves {
 
 /// The raw words behind the command's name.
 pub(super) fn suffix_words(simple: &SimpleCommand) -> impl Iterator<Item = &str> {
-    simple
-        .suffix
-        .iter()
-        .flat_map(|suffix| suffix.0.iter())
-        .filter_map(|item| match item {
-            CommandPrefixOrSuffixItem::Word(word) | CommandPrefixOrSuffixItem::AssignmentWord(_, word) => {
-                Some(word.value.as_str())
-            }
-            _ => None,
-        })
+    simple.suffix.iter().flat_map(|suffix| suffix.0.iter()).filter_map(|item| match item {
+        CommandPrefixOrSuffixItem::Word(word) | CommandPrefixOrSuffixItem::AssignmentWord(_, word) => {
+            Some(word.value.as_str())
+        }
+        _ => None,
+    })
 }
 
 /// What a loop does, inner commands included.
@@ -190,11 +181,7 @@ impl Survey {
             Leaves::Again | Leaves::Not => {}
         }
         let words: Vec<&str> = suffix_words(simple).collect();
-        match simple
-            .word_or_name
-            .as_ref()
-            .map_or("", |word| word.value.as_str())
-        {
+        match simple.word_or_name.as_ref().map_or("", |word| word.value.as_str()) {
             "sleep" => self.sleep = words.first().and_then(|word| duration(word)).or(self.sleep),
             "[" | "test" | "[[" => {
                 for window in words.windows(3) {
@@ -276,9 +263,5 @@ pub(in crate::diagnose::wait) fn duration(text: &str) -> Option<Duration> {
         seconds += number.parse::<f64>().ok()? * factor;
         rest = behind;
     }
-    if seconds > 3.2e9 {
-        None
-    } else {
-        Duration::try_from_secs_f64(seconds).ok()
-    }
+    if seconds > 3.2e9 { None } else { Duration::try_from_secs_f64(seconds).ok() }
 }

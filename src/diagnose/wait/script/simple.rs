@@ -111,9 +111,7 @@ impl Walker<'_> {
 
     fn tool(&mut self, words: Vec<String>, raw: &str, scope: Scope) {
         if words.first().is_some_and(|name| name.ends_with("sleep"))
-            && words
-                .get(1)
-                .is_some_and(|time| matches!(time.as_str(), "infinity" | "inf"))
+            && words.get(1).is_some_and(|time| matches!(time.as_str(), "infinity" | "inf"))
         {
             self.findings.never_ends = true;
         }
@@ -149,10 +147,7 @@ impl Walker<'_> {
     fn functions_by_name(&mut self, words: &[String], scope: Scope) {
         for word in words.iter().skip(1) {
             if let Some(function) = self.functions.get(word).cloned() {
-                self.loops.push(LoopShape {
-                    unbounded: false,
-                    sleep: None,
-                });
+                self.loops.push(LoopShape { unbounded: false, sleep: None });
                 self.call(&function, vec![word.clone()], scope);
                 self.loops.pop();
             }
@@ -238,18 +233,11 @@ impl Walker<'_> {
             return;
         }
         let (host, port) = address.split_once('/').unwrap_or((address, ""));
-        let kind_of_target = TargetKind::Network {
-            host: marked::to_value(host),
-            port: marked::to_port(port),
-            protocol,
-        };
+        let kind_of_target =
+            TargetKind::Network { host: marked::to_value(host), port: marked::to_port(port), protocol };
         let around = self.repeats();
         self.findings.target(
-            Found {
-                kind: kind_of_target,
-                tool: "/dev/tcp",
-                repeats: None,
-            },
+            Found { kind: kind_of_target, tool: "/dev/tcp", repeats: None },
             &format!("{kind} {}", word.value),
             around,
         );

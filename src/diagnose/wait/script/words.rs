@@ -106,10 +106,7 @@ impl Variables<'_> {
     }
 
     fn expand_to(&self, raw: &str, depth: usize) -> Expansion {
-        let mut builder = Builder {
-            expansion: Expansion::default(),
-            current: None,
-        };
+        let mut builder = Builder { expansion: Expansion::default(), current: None };
         match parse::word(raw) {
             Some(pieces) if depth < MAX_DEPTH => self.pieces(&pieces, false, &mut builder, depth),
             // Not a word that the parser knows: at least the quotes are no part of it.
@@ -149,15 +146,8 @@ impl Variables<'_> {
 
     fn parameter(&self, expression: &ParameterExpr, in_quotes: bool, builder: &mut Builder, depth: usize) {
         match expression {
-            ParameterExpr::Parameter {
-                parameter,
-                indirect: false,
-            }
-            | ParameterExpr::IndicateErrorIfNullOrUnset {
-                parameter,
-                indirect: false,
-                ..
-            } => {
+            ParameterExpr::Parameter { parameter, indirect: false }
+            | ParameterExpr::IndicateErrorIfNullOrUnset { parameter, indirect: false, .. } => {
                 if let Parameter::Special(SpecialParameter::AllPositionalParameters { .. }) = parameter
                     && !self.positional.is_empty()
                 {
@@ -171,23 +161,10 @@ impl Variables<'_> {
                     return;
                 }
                 let value = self.lookup(parameter, builder);
-                builder.value(
-                    &value.unwrap_or_else(|| marked::unknown(&name_of(parameter))),
-                    in_quotes,
-                );
+                builder.value(&value.unwrap_or_else(|| marked::unknown(&name_of(parameter))), in_quotes);
             }
-            ParameterExpr::UseDefaultValues {
-                parameter,
-                indirect: false,
-                test_type,
-                default_value,
-            }
-            | ParameterExpr::AssignDefaultValues {
-                parameter,
-                indirect: false,
-                test_type,
-                default_value,
-            } => {
+            ParameterExpr::UseDefaultValues { parameter, indirect: false, test_type, default_value }
+            | ParameterExpr::AssignDefaultValues { parameter, indirect: false, test_type, default_value } => {
                 let value = self
                     .lookup(parameter, builder)
                     .filter(|value| !value.is_empty() || matches!(test_type, ParameterTestType::Unset));
@@ -201,19 +178,17 @@ impl Variables<'_> {
                     }
                 }
             }
-            ParameterExpr::UseAlternativeValue {
-                parameter,
-                indirect: false,
-                alternative_value,
-                ..
-            } => match self.lookup(parameter, builder) {
-                Some(value) if !marked::has_unknown(&value) && !value.is_empty() => {
-                    let alternative = self.expand_to(alternative_value.as_deref().unwrap_or(""), depth + 1);
-                    builder.value(&alternative.joined(), in_quotes);
+            ParameterExpr::UseAlternativeValue { parameter, indirect: false, alternative_value, .. } => {
+                match self.lookup(parameter, builder) {
+                    Some(value) if !marked::has_unknown(&value) && !value.is_empty() => {
+                        let alternative =
+                            self.expand_to(alternative_value.as_deref().unwrap_or(""), depth + 1);
+                        builder.value(&alternative.joined(), in_quotes);
+                    }
+                    Some(value) if value.is_empty() => {}
+                    _ => builder.quoted(&marked::unknown(&name_of(parameter))),
                 }
-                Some(value) if value.is_empty() => {}
-                _ => builder.quoted(&marked::unknown(&name_of(parameter))),
-            },
+            }
             other => match trimming(other) {
                 Some((parameter, pattern, cut)) => self.remove(parameter, pattern, builder, cut),
                 None => builder.quoted(&marked::unknown(parameter_name(other).as_deref().unwrap_or("…"))),
@@ -302,26 +277,18 @@ type Cut = for<'t> fn(&'t str, &str) -> Option<&'t str>;
 /// The four expansions that take off a pattern at one end.
 fn trimming(expression: &ParameterExpr) -> Option<(&Parameter, &str, Cut)> {
     let (parameter, pattern, cut): (_, _, Cut) = match expression {
-        ParameterExpr::RemoveSmallestSuffixPattern {
-            parameter, pattern, ..
-        } => (parameter, pattern, |text, literal| {
-            text.rsplit_once(literal).map(|(kept, _)| kept)
-        }),
-        ParameterExpr::RemoveLargestSuffixPattern {
-            parameter, pattern, ..
-        } => (parameter, pattern, |text, literal| {
-            text.split_once(literal).map(|(kept, _)| kept)
-        }),
-        ParameterExpr::RemoveSmallestPrefixPattern {
-            parameter, pattern, ..
-        } => (parameter, pattern, |text, literal| {
-            text.split_once(literal).map(|(_, kept)| kept)
-        }),
-        ParameterExpr::RemoveLargestPrefixPattern {
-            parameter, pattern, ..
-        } => (parameter, pattern, |text, literal| {
-            text.rsplit_once(literal).map(|(_, kept)| kept)
-        }),
+        ParameterExpr::RemoveSmallestSuffixPattern { parameter, pattern, .. } => {
+            (parameter, pattern, |text, literal| text.rsplit_once(literal).map(|(kept, _)| kept))
+        }
+        ParameterExpr::RemoveLargestSuffixPattern { parameter, pattern, .. } => {
+            (parameter, pattern, |text, literal| text.split_once(literal).map(|(kept, _)| kept))
+        }
+        ParameterExpr::RemoveSmallestPrefixPattern { parameter, pattern, .. } => {
+            (parameter, pattern, |text, literal| text.split_once(literal).map(|(_, kept)| kept))
+        }
+        ParameterExpr::RemoveLargestPrefixPattern { parameter, pattern, .. } => {
+            (parameter, pattern, |text, literal| text.rsplit_once(literal).map(|(_, kept)| kept))
+        }
         _ => return None,
     };
     Some((parameter, pattern.as_deref()?, cut))

@@ -56,10 +56,8 @@ fn the_corpus_s_init_containers_wait_for_what_a_person_reads() {
         println!("{} {} {:?} {found:?}", entry.case, entry.name, analysis.parsed);
         // An entry that is marked as weak and is found after all has to lose its mark.
         if (found == entry.expect) == entry.weak.is_some() {
-            wrong.push(format!(
-                "{} {}: found {found:?}, expected {:?}",
-                entry.case, entry.name, entry.expect
-            ));
+            wrong
+                .push(format!("{} {}: found {found:?}, expected {:?}", entry.case, entry.name, entry.expect));
         }
     }
     assert!(entries.len() > 250);

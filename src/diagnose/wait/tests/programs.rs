@@ -11,12 +11,7 @@ struct Container {
     env: &'static [&'static str],
 }
 
-const NONE: Container = Container {
-    image: "",
-    command: &[],
-    args: &[],
-    env: &[],
-};
+const NONE: Container = Container { image: "", command: &[], args: &[], env: &[] };
 
 #[rstest]
 #[case(Container { image: "ghcr.io/groundnuty/k8s-wait-for:v2.0", args: &["job", "migrate", "-n", "db"], ..NONE },
@@ -51,11 +46,8 @@ const NONE: Container = Container {
 #[case(Container { command: &["python3", "-c", "import requests; requests.get('http://api:8080/x')"], ..NONE }, &["http api:8080 once"])]
 #[case(NONE, &[])]
 fn programs_wait_for(#[case] container: Container, #[case] expected: &[&str]) {
-    let (command, args, env) = (
-        strings(container.command),
-        strings(container.args),
-        environment(container.env),
-    );
+    let (command, args, env) =
+        (strings(container.command), strings(container.args), environment(container.env));
     let analysis = analyse(&ContainerCommand {
         image: Some(container.image),
         command: &command,
@@ -76,10 +68,7 @@ fn programs_wait_for(#[case] container: Container, #[case] expected: &[&str]) {
 #[case("redis://:s3cret@[fd00::1]:6380/0", "tcp fd00::1:6380 once")]
 fn urls_lose_their_passwords(#[case] url: &str, #[case] expected: &str) {
     let command = strings(&["./wait-for-db", url]);
-    let analysis = analyse(&ContainerCommand {
-        command: &command,
-        ..ContainerCommand::default()
-    });
+    let analysis = analyse(&ContainerCommand { command: &command, ..ContainerCommand::default() });
     assert_eq!(all_shown(&analysis), [expected]);
     let text = format!("{analysis:?}");
     assert!(!text.contains("s3") && !text.contains("ret@"), "{text}");
@@ -88,10 +77,7 @@ fn urls_lose_their_passwords(#[case] url: &str, #[case] expected: &str) {
 #[test]
 fn with_env_from_any_name_may_be_set() {
     let command = strings(&["sh", "-c", "until nc -z ${DB_HOST:-db} $(PORT); do sleep 1; done"]);
-    let analysis = analyse(&ContainerCommand {
-        command: &command,
-        has_env_from: true,
-        ..ContainerCommand::default()
-    });
+    let analysis =
+        analyse(&ContainerCommand { command: &command, has_env_from: true, ..ContainerCommand::default() });
     assert_eq!(all_shown(&analysis), ["tcp $DB_HOST:$PORT forever"]);
 }

@@ -62,21 +62,12 @@ fn check(words: &[String], env: &[EnvVariable]) -> Result<(), TestCaseError> {
     let started = Instant::now();
     for (command, args) in [(words, &[][..]), (&[][..], words)] {
         for has_env_from in [false, true] {
-            let analysis = analyse(&ContainerCommand {
-                image: Some("x"),
-                command,
-                args,
-                env,
-                has_env_from,
-            });
+            let analysis = analyse(&ContainerCommand { image: Some("x"), command, args, env, has_env_from });
             prop_assert!(analysis.targets.len() <= MAX_TARGETS);
             for target in &analysis.targets {
                 prop_assert!(target.evidence.chars().count() <= MAX_EVIDENCE_CHARS);
                 let text = format!("{target:?}");
-                prop_assert!(
-                    !text.contains("u{e000}") && !text.contains("u{e001}"),
-                    "a mark is left"
-                );
+                prop_assert!(!text.contains("u{e000}") && !text.contains("u{e001}"), "a mark is left");
             }
         }
     }
@@ -119,15 +110,7 @@ fn expansions_do_not_grow_without_bound() {
         })
         .collect();
     let lines: String = (0..200).map(|_| "B=$B$B$A199;".to_owned()).collect();
-    check(
-        &strings(&[
-            "sh",
-            "-c",
-            &format!("B=x;{lines} until nc -z $B 1; do sleep 1; done"),
-        ]),
-        &env,
-    )
-    .unwrap();
+    check(&strings(&["sh", "-c", &format!("B=x;{lines} until nc -z $B 1; do sleep 1; done")]), &env).unwrap();
 }
 
 #[test]
@@ -137,9 +120,8 @@ fn large_scripts_are_searched_and_targets_are_bounded() {
     let analysis = of_script(&script, &[]);
     assert_eq!(analysis.parsed, Parsed::Tolerant);
     assert_eq!(analysis.targets.len(), 1);
-    let lines: Vec<String> = (0..100)
-        .map(|index| format!("until nc -z db{index} 1; do sleep 1; done\n"))
-        .collect();
+    let lines: Vec<String> =
+        (0..100).map(|index| format!("until nc -z db{index} 1; do sleep 1; done\n")).collect();
     let script = lines.concat();
     assert_eq!(of_script(&script, &[]).targets.len(), MAX_TARGETS);
 }

@@ -176,10 +176,7 @@ fn variables_are_filled_in(#[case] script: &str, #[case] env: &[&str], #[case] e
 #[test]
 fn the_loop_s_pause_is_told() {
     let analysis = of_script("until nc -z db 5432; do echo no; sleep 2.5; done", &[]);
-    assert_eq!(
-        analysis.targets[0].repeats.unwrap().sleep,
-        Some(Duration::from_millis(2500))
-    );
+    assert_eq!(analysis.targets[0].repeats.unwrap().sleep, Some(Duration::from_millis(2500)));
     assert_eq!(analysis.targets[0].evidence, "nc -z db 5432");
 }
 
@@ -201,11 +198,7 @@ fn evidence_has_no_secret() {
 
 #[test]
 fn what_never_ends_is_no_wait() {
-    for script in [
-        "while true; do date; sleep 60; done",
-        "sleep infinity",
-        "cp a b; exec sleep infinity",
-    ] {
+    for script in ["while true; do date; sleep 60; done", "sleep infinity", "cp a b; exec sleep infinity"] {
         let analysis = of_script(script, &[]);
         assert!(analysis.never_ends && !analysis.unbounded_wait, "{script}");
     }

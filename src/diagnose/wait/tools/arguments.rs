@@ -14,12 +14,7 @@ pub(super) struct Grammar {
 }
 
 /// Nothing takes a value.
-pub(super) const PLAIN: Grammar = Grammar {
-    short: "",
-    attached: "",
-    long: &[],
-    one_dash: false,
-};
+pub(super) const PLAIN: Grammar = Grammar { short: "", attached: "", long: &[], one_dash: false };
 
 /// A command line taken apart.
 #[derive(Debug, Default)]
@@ -42,13 +37,11 @@ impl Arguments {
                 break;
             }
             let long = word.strip_prefix("--").or_else(|| {
-                word.strip_prefix('-')
-                    .filter(|name| grammar.one_dash && name.chars().count() > 1)
+                word.strip_prefix('-').filter(|name| grammar.one_dash && name.chars().count() > 1)
             });
             if let Some(long) = long {
-                let (name, attached) = long
-                    .split_once('=')
-                    .map_or((long, None), |(name, value)| (name, Some(value.to_owned())));
+                let (name, attached) =
+                    long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value.to_owned())));
                 let value = match attached {
                     Some(value) => Some(value),
                     None if grammar.long.contains(&name) => rest.next().cloned(),
@@ -72,11 +65,7 @@ impl Arguments {
                 Some(behind.to_owned())
             } else if grammar.short.contains(letter) {
                 let attached = behind.strip_prefix('=').unwrap_or(behind);
-                if attached.is_empty() {
-                    rest.next().cloned()
-                } else {
-                    Some(attached.to_owned())
-                }
+                if attached.is_empty() { rest.next().cloned() } else { Some(attached.to_owned()) }
             } else {
                 None
             };
@@ -91,11 +80,7 @@ impl Arguments {
     /// The value of the last of these options.
     pub(super) fn value(&self, names: &[&str]) -> Option<&str> {
         let wanted = |option: &&(String, Option<String>)| names.contains(&option.0.as_str());
-        self.options
-            .iter()
-            .rev()
-            .filter(wanted)
-            .find_map(|(_, value)| value.as_deref())
+        self.options.iter().rev().filter(wanted).find_map(|(_, value)| value.as_deref())
     }
 
     /// The values of all of these options, in their order.
@@ -108,9 +93,7 @@ impl Arguments {
 
     /// Whether one of these options is there.
     pub(super) fn has(&self, names: &[&str]) -> bool {
-        self.options
-            .iter()
-            .any(|(name, _)| names.contains(&name.as_str()))
+        self.options.iter().any(|(name, _)| names.contains(&name.as_str()))
     }
 
     /// An operand by its position.

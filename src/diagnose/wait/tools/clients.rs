@@ -23,10 +23,7 @@ enum Shape {
         variables: (&'static str, &'static str),
     },
     /// `TOOL --endpoints HOST:PORT[,…]`
-    Address {
-        options: &'static [&'static str],
-        default_port: u16,
-    },
+    Address { options: &'static [&'static str], default_port: u16 },
     /// `TOOL NAME`: only resolves.
     Resolves,
     /// `TOOL HOST`: an echo request.
@@ -43,21 +40,11 @@ struct Client {
 }
 
 const fn grammar(short: &'static str, long: &'static [&'static str]) -> Grammar {
-    Grammar {
-        short,
-        attached: "",
-        long,
-        one_dash: false,
-    }
+    Grammar { short, attached: "", long, one_dash: false }
 }
 
 const fn go(long: &'static [&'static str]) -> Grammar {
-    Grammar {
-        short: "",
-        attached: "",
-        long,
-        one_dash: true,
-    }
+    Grammar { short: "", attached: "", long, one_dash: true }
 }
 
 /// What a client connects to; none if `name` is no client in our table.
@@ -67,17 +54,10 @@ pub(super) fn find(name: &str, words: &[String], lookup: &Lookup<'_>) -> Option<
     let arguments = Arguments::parse(words, client.grammar);
     let kinds = match &client.shape {
         Shape::Operands { default_port } => operands(&arguments, *default_port),
-        Shape::Options {
-            host,
-            port,
-            url,
-            default_port,
-            variables,
-        } => options(&arguments, (host, port, url), *default_port, *variables, lookup),
-        Shape::Address {
-            options,
-            default_port,
-        } => arguments
+        Shape::Options { host, port, url, default_port, variables } => {
+            options(&arguments, (host, port, url), *default_port, *variables, lookup)
+        }
+        Shape::Address { options, default_port } => arguments
             .values(options)
             .flat_map(|value| value.split(','))
             .filter_map(|address| address_of(address, *default_port))
@@ -95,16 +75,9 @@ pub(super) fn find(name: &str, words: &[String], lookup: &Lookup<'_>) -> Option<
             .collect(),
         Shape::Url => web(name, &arguments),
     };
-    let repeats = (name == "curl" && arguments.has(&["retry"])).then_some(LoopShape {
-        unbounded: false,
-        sleep: None,
-    });
-    Some(
-        kinds
-            .into_iter()
-            .map(|kind| Found { kind, tool, repeats })
-            .collect(),
-    )
+    let repeats =
+        (name == "curl" && arguments.has(&["retry"])).then_some(LoopShape { unbounded: false, sleep: None });
+    Some(kinds.into_iter().map(|kind| Found { kind, tool, repeats }).collect())
 }
 
 fn operands(arguments: &Arguments, default_port: u16) -> Vec<TargetKind> {
@@ -112,11 +85,8 @@ fn operands(arguments: &Arguments, default_port: u16) -> Vec<TargetKind> {
     if arguments.has(&["l", "listen"]) {
         return Vec::new();
     }
-    let protocol = if arguments.has(&["u", "udp"]) && default_port == 0 {
-        Protocol::Udp
-    } else {
-        Protocol::Tcp
-    };
+    let protocol =
+        if arguments.has(&["u", "udp"]) && default_port == 0 { Protocol::Udp } else { Protocol::Tcp };
     let Some(first) = arguments.operand(0) else {
         return Vec::new();
     };
@@ -135,9 +105,7 @@ fn options(
     variables: (&str, &str),
     lookup: &Lookup<'_>,
 ) -> Vec<TargetKind> {
-    let texts = arguments
-        .values(url)
-        .chain(arguments.operands.iter().map(String::as_str));
+    let texts = arguments.values(url).chain(arguments.operands.iter().map(String::as_str));
     for text in texts {
         let servers = urls::servers(text);
         if !servers.is_empty() {
@@ -151,45 +119,24 @@ fn options(
             && let Some((address, _)) = text.split_once('/')
             && address.contains(':')
         {
-            return urls::network(address, default_port, Protocol::Tcp)
-                .into_iter()
-                .collect();
+            return urls::network(address, default_port, Protocol::Tcp).into_iter().collect();
         }
     }
     let variable = |name: &str| (!name.is_empty()).then(|| lookup(name)).flatten();
-    let host = arguments
-        .value(host)
-        .map(str::to_owned)
-        .or_else(|| variable(variables.0));
-    let port = arguments
-        .value(port)
-        .map(str::to_owned)
-        .or_else(|| variable(variables.1));
-    let host = host
-        .filter(|host| !host.is_empty())
-        .unwrap_or_else(|| "localhost".to_owned());
+    let host = arguments.value(host).map(str::to_owned).or_else(|| variable(variables.0));
+    let port = arguments.value(port).map(str::to_owned).or_else(|| variable(variables.1));
+    let host = host.filter(|host| !host.is_empty()).unwrap_or_else(|| "localhost".to_owned());
     // A replica set in mongo's form: `rs0/a:27017,b:27017`.
-    let list = host.split_once('/').map_or(
-        host.as_str(),
-        |(before, after)| if before.is_empty() { &host } else { after },
-    );
+    let list = host
+        .split_once('/')
+        .map_or(host.as_str(), |(before, after)| if before.is_empty() { &host } else { after });
     if list.starts_with('/') {
-        return vec![urls::host_and_port(
-            "localhost",
-            port.as_deref(),
-            default_port,
-            Protocol::Tcp,
-        )];
+        return vec![urls::host_and_port("localhost", port.as_deref(), default_port, Protocol::Tcp)];
     }
     list.split(',')
         .take(8)
         .filter_map(|address| match port.as_deref() {
-            Some(port) => Some(urls::host_and_port(
-                address,
-                Some(port),
-                default_port,
-                Protocol::Tcp,
-            )),
+            Some(port) => Some(urls::host_and_port(address, Some(port), default_port, Protocol::Tcp)),
             None => urls::network(address, default_port, Protocol::Tcp),
         })
         .collect()
@@ -204,12 +151,7 @@ fn libpq(text: &str, default_port: u16) -> Option<TargetKind> {
         })
     };
     let host = value("host").or_else(|| value("hostaddr"))?;
-    Some(urls::host_and_port(
-        host,
-        value("port"),
-        default_port,
-        Protocol::Tcp,
-    ))
+    Some(urls::host_and_port(host, value("port"), default_port, Protocol::Tcp))
 }
 
 fn address_of(address: &str, default_port: u16) -> Option<TargetKind> {
@@ -240,18 +182,15 @@ fn resolved(name: &str, arguments: &Arguments) -> Option<TargetKind> {
                 )
         })?
     };
-    Some(TargetKind::Name {
-        host: marked::to_value(host),
-    })
+    Some(TargetKind::Name { host: marked::to_value(host) })
 }
 
 fn web(name: &str, arguments: &Arguments) -> Vec<TargetKind> {
     // Of git only what connects, and of httpie not its method.
     let operands: Vec<&str> = arguments.operands.iter().map(String::as_str).collect();
     if name == "git" {
-        let connects = operands
-            .first()
-            .is_some_and(|word| matches!(*word, "clone" | "ls-remote" | "fetch" | "pull"));
+        let connects =
+            operands.first().is_some_and(|word| matches!(*word, "clone" | "ls-remote" | "fetch" | "pull"));
         return if connects {
             operands.iter().flat_map(|word| urls::servers(word)).collect()
         } else {
@@ -259,10 +198,7 @@ fn web(name: &str, arguments: &Arguments) -> Vec<TargetKind> {
         };
     }
     let urls = arguments.values(&["url"]).chain(operands.iter().copied());
-    urls.filter(|word| !matches!(*word, "GET" | "HEAD" | "POST"))
-        .take(8)
-        .flat_map(web_address)
-        .collect()
+    urls.filter(|word| !matches!(*word, "GET" | "HEAD" | "POST")).take(8).flat_map(web_address).collect()
 }
 
 /// `http://host:port/path`, and the same without its scheme.

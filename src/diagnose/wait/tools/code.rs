@@ -72,30 +72,18 @@ pub(super) fn find(name: &str, words: &[String], lookup: &Lookup<'_>) -> Option<
     };
     let position = words.iter().position(|word| option.contains(&word.as_str()))?;
     let code = words.get(position + 1)?;
-    let end = (0..=MAX_CODE_BYTES.min(code.len()))
-        .rev()
-        .find(|end| code.is_char_boundary(*end))
-        .unwrap_or(0);
+    let end = (0..=MAX_CODE_BYTES.min(code.len())).rev().find(|end| code.is_char_boundary(*end)).unwrap_or(0);
     let code = code.get(..end).unwrap_or("");
     let kinds = kinds(code, lookup);
     let looping = LOOP.as_ref().is_some_and(|pattern| pattern.is_match(code));
-    let limited = [
-        "exit(1", "raise ", "throw ", "range(", "retries", "attempt", "deadline", "max_",
-    ];
-    let repeats = looping.then(|| LoopShape {
-        unbounded: !limited.iter().any(|word| code.contains(word)),
-        sleep: None,
-    });
+    let limited = ["exit(1", "raise ", "throw ", "range(", "retries", "attempt", "deadline", "max_"];
+    let repeats = looping
+        .then(|| LoopShape { unbounded: !limited.iter().any(|word| code.contains(word)), sleep: None });
     // Code that we cannot read may still connect by variables.
     if kinds.is_empty() {
         None
     } else {
-        Some(
-            kinds
-                .into_iter()
-                .map(|kind| Found { kind, tool, repeats })
-                .collect(),
-        )
+        Some(kinds.into_iter().map(|kind| Found { kind, tool, repeats }).collect())
     }
 }
 
@@ -105,48 +93,26 @@ fn kinds(code: &str, lookup: &Lookup<'_>) -> Vec<TargetKind> {
         let text = |name: &str| found.name(name).map_or("", |group| group.as_str());
         let host = term(text("host"), code, lookup);
         let port = marked::to_port(&term(text("port"), code, lookup));
-        kinds.push(TargetKind::Network {
-            host: marked::to_value(&host),
-            port,
-            protocol: Protocol::Tcp,
-        });
+        kinds.push(TargetKind::Network { host: marked::to_value(&host), port, protocol: Protocol::Tcp });
     }
     for found in KEYWORDS.iter().flat_map(|pattern| pattern.captures_iter(code)) {
         let host = found.name("host").map_or("", |group| group.as_str());
-        let port = found
-            .name("port")
-            .and_then(|group| group.as_str().parse().ok())
-            .map(Port::Number);
-        kinds.push(TargetKind::Network {
-            host: marked::to_value(host),
-            port,
-            protocol: Protocol::Tcp,
-        });
+        let port = found.name("port").and_then(|group| group.as_str().parse().ok()).map(Port::Number);
+        kinds.push(TargetKind::Network { host: marked::to_value(host), port, protocol: Protocol::Tcp });
     }
     for found in URL.iter().flat_map(|pattern| pattern.captures_iter(code)) {
-        kinds.extend(
-            found
-                .get(1)
-                .map(|url| urls::servers(url.as_str()))
-                .unwrap_or_default(),
-        );
+        kinds.extend(found.get(1).map(|url| urls::servers(url.as_str())).unwrap_or_default());
     }
     for found in RESOLVE.iter().flat_map(|pattern| pattern.captures_iter(code)) {
         let host = found.get(1).map_or("", |group| group.as_str());
-        kinds.push(TargetKind::Name {
-            host: marked::to_value(host),
-        });
+        kinds.push(TargetKind::Name { host: marked::to_value(host) });
     }
     kinds
 }
 
 /// The marked value of a term: a string, a number, a variable of the environment, or a name assigned from one.
 fn term(text: &str, code: &str, lookup: &Lookup<'_>) -> String {
-    if let Some(quote) = text
-        .chars()
-        .next()
-        .filter(|first| matches!(first, '"' | '\'' | '`'))
-    {
+    if let Some(quote) = text.chars().next().filter(|first| matches!(first, '"' | '\'' | '`')) {
         return text.trim_matches(quote).to_owned();
     }
     if text.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -178,17 +144,8 @@ fn term(text: &str, code: &str, lookup: &Lookup<'_>) -> String {
 fn environment_value(text: &str, lookup: &Lookup<'_>) -> Option<String> {
     let found = VARIABLE.as_ref()?.captures(text)?;
     let name = found.get(1)?.as_str();
-    let default = || {
-        found
-            .get(2)
-            .map(|value| value.as_str().to_owned())
-            .filter(|value| !value.is_empty())
-    };
-    Some(
-        lookup(name)
-            .or_else(default)
-            .unwrap_or_else(|| marked::unknown(name)),
-    )
+    let default = || found.get(2).map(|value| value.as_str().to_owned()).filter(|value| !value.is_empty());
+    Some(lookup(name).or_else(default).unwrap_or_else(|| marked::unknown(name)))
 }
 
 #[cfg(test)]

@@ -51,10 +51,7 @@ const KINDS: [(&str, &[&str]); 17] = [
     ("persistentvolumeclaim", &["pvc", "persistentvolumeclaims"]),
     ("namespace", &["ns", "namespaces"]),
     ("node", &["no", "nodes"]),
-    (
-        "customresourcedefinition",
-        &["crd", "crds", "customresourcedefinitions"],
-    ),
+    ("customresourcedefinition", &["crd", "crds", "customresourcedefinitions"]),
     ("ingress", &["ing", "ingresses"]),
 ];
 
@@ -72,10 +69,7 @@ fn kind_of(text: &str) -> String {
     KINDS
         .iter()
         .find(|(singular, others)| *singular == plain || others.contains(&plain.as_str()))
-        .map_or_else(
-            || text.to_ascii_lowercase(),
-            |(singular, _)| (*singular).to_owned(),
-        )
+        .map_or_else(|| text.to_ascii_lowercase(), |(singular, _)| (*singular).to_owned())
 }
 
 fn kubectl(words: &[String]) -> Vec<Found> {
@@ -87,26 +81,12 @@ fn kubectl(words: &[String]) -> Vec<Found> {
             let condition = arguments.value(&["for"]).unwrap_or("condition=Ready");
             // A negative time-out is a week; without one it is 30 s (kubectl wait --help).
             let unbounded = timeout.is_some_and(|timeout| timeout.starts_with('-'));
-            (
-                condition.to_owned(),
-                Some(LoopShape {
-                    unbounded,
-                    sleep: None,
-                }),
-            )
+            (condition.to_owned(), Some(LoopShape { unbounded, sleep: None }))
         }
         Some("rollout") if operands.next() == Some("status") => {
             // Zero, the default, waits for ever.
-            let limited = timeout
-                .and_then(duration)
-                .is_some_and(|timeout| !timeout.is_zero());
-            (
-                "rollout".to_owned(),
-                Some(LoopShape {
-                    unbounded: !limited,
-                    sleep: None,
-                }),
-            )
+            let limited = timeout.and_then(duration).is_some_and(|timeout| !timeout.is_zero());
+            ("rollout".to_owned(), Some(LoopShape { unbounded: !limited, sleep: None }))
         }
         Some("get" | "describe") => ("exists".to_owned(), None),
         _ => return Vec::new(),
@@ -114,11 +94,7 @@ fn kubectl(words: &[String]) -> Vec<Found> {
     let condition = condition.strip_prefix("condition=").map_or_else(
         || condition.clone(),
         |name| {
-            if name.eq_ignore_ascii_case("complete") {
-                "complete".to_owned()
-            } else {
-                condition.clone()
-            }
+            if name.eq_ignore_ascii_case("complete") { "complete".to_owned() } else { condition.clone() }
         },
     );
     let namespace = arguments.value(&["n", "namespace"]).map(marked::to_value);
@@ -157,10 +133,7 @@ fn objects<'a>(operands: impl Iterator<Item = &'a str>) -> Vec<(String, Option<&
     if names.is_empty() {
         return kinds.into_iter().map(|kind| (kind, None)).collect();
     }
-    names
-        .iter()
-        .filter_map(|name| kinds.first().map(|kind| (kind.clone(), Some(*name))))
-        .collect()
+    names.iter().filter_map(|name| kinds.first().map(|kind| (kind.clone(), Some(*name)))).collect()
 }
 
 /// The first words of k8s-wait-for, with the object's kind and what has to be true of it (its `wait_for.sh`).
@@ -178,9 +151,7 @@ const WAIT_FOR: [(&str, &str, &str); 8] = [
 /// Whether the arguments have the form of k8s-wait-for's: a kind, then a name or a selector.
 pub(super) fn looks_like_wait_for(args: &[String]) -> bool {
     let mut words = args.iter();
-    let kind = words
-        .next()
-        .is_some_and(|first| WAIT_FOR.iter().any(|(word, _, _)| word == first));
+    let kind = words.next().is_some_and(|first| WAIT_FOR.iter().any(|(word, _, _)| word == first));
     kind && words.next().is_some_and(|second| {
         second.starts_with("-l")
             || second
@@ -208,9 +179,6 @@ fn wait_for(words: &[String], lookup: &Lookup<'_>) -> Vec<Found> {
             condition: Some((*condition).to_owned()),
         },
         tool: "k8s-wait-for",
-        repeats: Some(LoopShape {
-            unbounded: true,
-            sleep,
-        }),
+        repeats: Some(LoopShape { unbounded: true, sleep }),
     }]
 }

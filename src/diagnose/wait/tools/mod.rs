@@ -49,11 +49,7 @@ pub(super) fn recognise(words: &[String], lookup: &Lookup<'_>) -> Recognised {
     {
         return Recognised::Targets(found);
     }
-    if local::is_local(name) {
-        Recognised::Local
-    } else {
-        Recognised::Unknown
-    }
+    if local::is_local(name) { Recognised::Local } else { Recognised::Unknown }
 }
 
 /// The tool that an image runs when the Pod gives only arguments.

@@ -70,11 +70,7 @@ pub(in crate::diagnose::wait) fn servers(text: &str) -> Vec<TargetKind> {
     };
     let full = scheme.rsplit(':').next().unwrap_or(scheme).to_ascii_lowercase();
     // SQLAlchemy writes the driver behind a plus: postgresql+psycopg2.
-    let base = if full == "mongodb+srv" {
-        full.as_str()
-    } else {
-        full.split('+').next().unwrap_or("")
-    };
+    let base = if full == "mongodb+srv" { full.as_str() } else { full.split('+').next().unwrap_or("") };
     let known = SCHEMES.iter().find(|(name, _, _)| *name == base);
     match known {
         Some((_, port, protocol)) => authority(rest, *port, *protocol),
@@ -103,15 +99,7 @@ fn authority(rest: &str, default_port: u16, protocol: Protocol) -> Vec<TargetKin
         .take(MAX_SERVERS)
         .filter_map(|address| network(address, default_port, protocol))
         // What is no number is no port of a URL, but perhaps a part of a password.
-        .filter(|kind| {
-            !matches!(
-                kind,
-                TargetKind::Network {
-                    port: Some(Port::Named(_)),
-                    ..
-                }
-            )
-        })
+        .filter(|kind| !matches!(kind, TargetKind::Network { port: Some(Port::Named(_)), .. }))
         .collect()
 }
 
@@ -153,19 +141,8 @@ pub(in crate::diagnose::wait) fn connection_urls(words: &[String]) -> Vec<Found>
             servers(value)
         })
         .filter(|kind| {
-            waits
-                || !matches!(
-                    kind,
-                    TargetKind::Network {
-                        protocol: Protocol::Http | Protocol::Https,
-                        ..
-                    }
-                )
+            waits || !matches!(kind, TargetKind::Network { protocol: Protocol::Http | Protocol::Https, .. })
         })
-        .map(|kind| Found {
-            kind,
-            tool: "connection URL",
-            repeats: None,
-        })
+        .map(|kind| Found { kind, tool: "connection URL", repeats: None })
         .collect()
 }

@@ -36,21 +36,13 @@ pub(super) fn looks_like_address(text: &str) -> bool {
 
 fn bounded(timeout: Option<&str>, default: Duration, sleep: Option<Duration>) -> LoopShape {
     let timeout = timeout.and_then(duration).unwrap_or(default);
-    LoopShape {
-        unbounded: timeout.is_zero(),
-        sleep,
-    }
+    LoopShape { unbounded: timeout.is_zero(), sleep }
 }
 
 /// vishnubob/wait-for-it and eficode/wait-for: `host:port`, `-h HOST -p PORT`, or a URL; 15 s unless `-t` says
 /// otherwise, `-t 0` for ever. None for the shell's own `wait`.
 fn wait_for_it(stem: &str, words: &[String]) -> Option<Vec<Found>> {
-    let grammar = Grammar {
-        short: "hpt",
-        attached: "",
-        long: &["host", "port", "timeout"],
-        one_dash: false,
-    };
+    let grammar = Grammar { short: "hpt", attached: "", long: &["host", "port", "timeout"], one_dash: false };
     let arguments = Arguments::parse(words, grammar);
     let repeats = Some(bounded(
         arguments.value(&["t", "timeout"]),
@@ -59,12 +51,7 @@ fn wait_for_it(stem: &str, words: &[String]) -> Option<Vec<Found>> {
     ));
     let mut kinds = Vec::new();
     if let Some(host) = arguments.value(&["h", "host"]) {
-        kinds.push(urls::host_and_port(
-            host,
-            arguments.value(&["p", "port"]),
-            0,
-            Protocol::Tcp,
-        ));
+        kinds.push(urls::host_and_port(host, arguments.value(&["p", "port"]), 0, Protocol::Tcp));
     }
     for operand in &arguments.operands {
         if operand.contains("://") {
@@ -90,16 +77,7 @@ fn wait_for_it(stem: &str, words: &[String]) -> Option<Vec<Found>> {
         _ => None,
     };
     kinds.extend(two_words);
-    Some(
-        kinds
-            .into_iter()
-            .map(|kind| Found {
-                kind,
-                tool: "wait-for-it",
-                repeats,
-            })
-            .collect(),
-    )
+    Some(kinds.into_iter().map(|kind| Found { kind, tool: "wait-for-it", repeats }).collect())
 }
 
 /// jwilder/dockerize: `-wait URL` any number of times; `-timeout` is 10 s unless given.
@@ -107,40 +85,19 @@ fn dockerize(words: &[String]) -> Vec<Found> {
     let grammar = Grammar {
         short: "",
         attached: "",
-        long: &[
-            "wait",
-            "timeout",
-            "wait-retry-interval",
-            "template",
-            "stdout",
-            "stderr",
-            "wait-http-header",
-        ],
+        long: &["wait", "timeout", "wait-retry-interval", "template", "stdout", "stderr", "wait-http-header"],
         one_dash: true,
     };
     let arguments = Arguments::parse(words, grammar);
-    let sleep = arguments
-        .value(&["wait-retry-interval"])
-        .and_then(duration)
-        .or(Some(Duration::from_secs(1)));
-    let repeats = Some(bounded(
-        arguments.value(&["timeout"]),
-        Duration::from_secs(10),
-        sleep,
-    ));
+    let sleep = arguments.value(&["wait-retry-interval"]).and_then(duration).or(Some(Duration::from_secs(1)));
+    let repeats = Some(bounded(arguments.value(&["timeout"]), Duration::from_secs(10), sleep));
     arguments
         .values(&["wait"])
         .flat_map(|text| match text.strip_prefix("file://") {
-            Some(path) => vec![TargetKind::File {
-                path: marked::to_value(path),
-            }],
+            Some(path) => vec![TargetKind::File { path: marked::to_value(path) }],
             None => urls::servers(text),
         })
-        .map(|kind| Found {
-            kind,
-            tool: "dockerize",
-            repeats,
-        })
+        .map(|kind| Found { kind, tool: "dockerize", repeats })
         .collect()
 }
 
@@ -160,15 +117,8 @@ fn wait4x(words: &[String]) -> Vec<Found> {
         one_dash: false,
     };
     let arguments = Arguments::parse(words, grammar);
-    let interval = arguments
-        .value(&["i", "interval"])
-        .and_then(duration)
-        .or(Some(Duration::from_secs(1)));
-    let repeats = Some(bounded(
-        arguments.value(&["t", "timeout"]),
-        Duration::from_secs(10),
-        interval,
-    ));
+    let interval = arguments.value(&["i", "interval"]).and_then(duration).or(Some(Duration::from_secs(1)));
+    let repeats = Some(bounded(arguments.value(&["t", "timeout"]), Duration::from_secs(10), interval));
     let kind = arguments.operand(0).unwrap_or("");
     let found = arguments.operands.iter().skip(1).flat_map(|address| match kind {
         "dns" => Vec::new(),
@@ -179,27 +129,14 @@ fn wait4x(words: &[String]) -> Vec<Found> {
     let names = (kind == "dns")
         .then(|| arguments.operand(2))
         .flatten()
-        .map(|name| TargetKind::Name {
-            host: marked::to_value(name),
-        });
-    found
-        .chain(names)
-        .map(|kind| Found {
-            kind,
-            tool: "wait4x",
-            repeats,
-        })
-        .collect()
+        .map(|name| TargetKind::Name { host: marked::to_value(name) });
+    found.chain(names).map(|kind| Found { kind, tool: "wait4x", repeats }).collect()
 }
 
 /// npm's wait-port and wait-on: `host:port`, `tcp:host:port`, URLs and, for wait-on, files; for ever unless `-t`.
 fn wait_port(name: &str, words: &[String]) -> Vec<Found> {
-    let grammar = Grammar {
-        short: "tio",
-        attached: "",
-        long: &["timeout", "interval", "output"],
-        one_dash: false,
-    };
+    let grammar =
+        Grammar { short: "tio", attached: "", long: &["timeout", "interval", "output"], one_dash: false };
     let arguments = Arguments::parse(words, grammar);
     let repeats = Some(bounded(arguments.value(&["t", "timeout"]), Duration::ZERO, None));
     let tool = if name == "wait-on" { "wait-on" } else { "wait-port" };
@@ -207,21 +144,15 @@ fn wait_port(name: &str, words: &[String]) -> Vec<Found> {
         .operands
         .iter()
         .flat_map(|operand| {
-            let operand = operand
-                .strip_prefix("tcp:")
-                .filter(|rest| !rest.starts_with('/'))
-                .unwrap_or(operand);
             let operand =
-                operand
-                    .replacen("http-get://", "http://", 1)
-                    .replacen("https-get://", "https://", 1);
+                operand.strip_prefix("tcp:").filter(|rest| !rest.starts_with('/')).unwrap_or(operand);
+            let operand =
+                operand.replacen("http-get://", "http://", 1).replacen("https-get://", "https://", 1);
             if operand.contains("://") {
                 urls::servers(&operand)
             } else if operand.starts_with(['/', '.']) || operand.starts_with("file:") {
                 let path = operand.strip_prefix("file:").unwrap_or(&operand);
-                vec![TargetKind::File {
-                    path: marked::to_value(path),
-                }]
+                vec![TargetKind::File { path: marked::to_value(path) }]
             } else if operand.bytes().all(|byte| byte.is_ascii_digit()) {
                 vec![urls::host_and_port("localhost", Some(&operand), 0, Protocol::Tcp)]
             } else {
@@ -234,16 +165,9 @@ fn wait_port(name: &str, words: &[String]) -> Vec<Found> {
 
 /// bitnami/wait-for-port: `--host=HOST PORT`; `--timeout` is 30 s unless given.
 fn wait_for_port(words: &[String]) -> Vec<Found> {
-    let grammar = Grammar {
-        long: &["host", "timeout", "state"],
-        ..PLAIN
-    };
+    let grammar = Grammar { long: &["host", "timeout", "state"], ..PLAIN };
     let arguments = Arguments::parse(words, grammar);
-    let repeats = Some(bounded(
-        arguments.value(&["timeout"]),
-        Duration::from_secs(30),
-        None,
-    ));
+    let repeats = Some(bounded(arguments.value(&["timeout"]), Duration::from_secs(30), None));
     let host = arguments.value(&["host"]).unwrap_or("localhost");
     let wanted = arguments.value(&["state"]).unwrap_or("inuse") == "inuse";
     arguments
@@ -260,22 +184,14 @@ fn wait_for_port(words: &[String]) -> Vec<Found> {
 
 /// kubernetes/contrib peer-finder: the SRV records of a headless Service, once a second.
 fn peer_finder(words: &[String]) -> Vec<Found> {
-    let grammar = Grammar {
-        long: &["service", "on-start", "on-change", "ns", "domain"],
-        one_dash: true,
-        ..PLAIN
-    };
+    let grammar =
+        Grammar { long: &["service", "on-start", "on-change", "ns", "domain"], one_dash: true, ..PLAIN };
     let arguments = Arguments::parse(words, grammar);
-    let repeats = Some(LoopShape {
-        unbounded: true,
-        sleep: Some(Duration::from_secs(1)),
-    });
+    let repeats = Some(LoopShape { unbounded: true, sleep: Some(Duration::from_secs(1)) });
     arguments
         .value(&["service"])
         .map(|service| Found {
-            kind: TargetKind::Name {
-                host: marked::to_value(service),
-            },
+            kind: TargetKind::Name { host: marked::to_value(service) },
             tool: "peer-finder",
             repeats,
         })

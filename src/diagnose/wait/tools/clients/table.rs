@@ -17,31 +17,16 @@ pub(super) const CLIENTS: [Client; 27] = [
         ),
         shape: Shape::Operands { default_port: 0 },
     },
-    Client {
-        names: &["telnet"],
-        grammar: grammar("l", &[]),
-        shape: Shape::Operands { default_port: 23 },
-    },
+    Client { names: &["telnet"], grammar: grammar("l", &[]), shape: Shape::Operands { default_port: 23 } },
     Client {
         names: &["cqlsh"],
         grammar: grammar(
             "uperfk",
-            &[
-                "username",
-                "password",
-                "execute",
-                "request-timeout",
-                "connect-timeout",
-                "file",
-            ],
+            &["username", "password", "execute", "request-timeout", "connect-timeout", "file"],
         ),
         shape: Shape::Operands { default_port: 9042 },
     },
-    Client {
-        names: &["nslookup"],
-        grammar: grammar("", &[]),
-        shape: Shape::Resolves,
-    },
+    Client { names: &["nslookup"], grammar: grammar("", &[]), shape: Shape::Resolves },
     Client {
         names: &["host", "dig", "drill", "kdig", "getent", "resolveip"],
         grammar: grammar("tcWRNqxpbfky", &[]),
@@ -53,20 +38,10 @@ pub(super) const CLIENTS: [Client; 27] = [
         shape: Shape::Echo,
     },
     Client {
-        names: &[
-            "pg_isready",
-            "psql",
-            "pg_dump",
-            "pg_dumpall",
-            "pg_restore",
-            "createdb",
-            "pg_basebackup",
-        ],
+        names: &["pg_isready", "psql", "pg_dump", "pg_dumpall", "pg_restore", "createdb", "pg_basebackup"],
         grammar: grammar(
             "hpUdtcfvoFLPRTDnj",
-            &[
-                "host", "port", "username", "dbname", "timeout", "command", "file", "set",
-            ],
+            &["host", "port", "username", "dbname", "timeout", "command", "file", "set"],
         ),
         shape: Shape::Options {
             host: HOST,
@@ -114,27 +89,10 @@ pub(super) const CLIENTS: [Client; 27] = [
         },
     },
     Client {
-        names: &[
-            "mongosh",
-            "mongo",
-            "mongodump",
-            "mongorestore",
-            "mongoimport",
-            "mongoexport",
-        ],
+        names: &["mongosh", "mongo", "mongodump", "mongorestore", "mongoimport", "mongoexport"],
         grammar: grammar(
             "uphd",
-            &[
-                "host",
-                "port",
-                "username",
-                "password",
-                "eval",
-                "uri",
-                "db",
-                "authenticationDatabase",
-                "file",
-            ],
+            &["host", "port", "username", "password", "eval", "uri", "db", "authenticationDatabase", "file"],
         ),
         shape: Shape::Options {
             host: HOST,
@@ -146,10 +104,7 @@ pub(super) const CLIENTS: [Client; 27] = [
     },
     Client {
         names: &["redis-cli", "valkey-cli", "keydb-cli"],
-        grammar: grammar(
-            "hpanuritsd",
-            &["user", "pass", "cacert", "cert", "key", "sni", "timeout"],
-        ),
+        grammar: grammar("hpanuritsd", &["user", "pass", "cacert", "cert", "key", "sni", "timeout"]),
         shape: Shape::Options {
             host: &["h"],
             port: &["p"],
@@ -172,10 +127,7 @@ pub(super) const CLIENTS: [Client; 27] = [
     Client {
         names: &["sqlcmd"],
         grammar: grammar("SUPQdlti", &[]),
-        shape: Shape::Address {
-            options: &["S"],
-            default_port: 1433,
-        },
+        shape: Shape::Address { options: &["S"], default_port: 1433 },
     },
     Client {
         names: &["cockroach"],
@@ -202,14 +154,7 @@ pub(super) const CLIENTS: [Client; 27] = [
         ],
         grammar: grammar(
             "",
-            &[
-                "bootstrap-server",
-                "zookeeper",
-                "broker-list",
-                "command-config",
-                "topic",
-                "partitions",
-            ],
+            &["bootstrap-server", "zookeeper", "broker-list", "command-config", "topic", "partitions"],
         ),
         shape: Shape::Address {
             options: &["bootstrap-server", "broker-list", "zookeeper"],
@@ -219,76 +164,35 @@ pub(super) const CLIENTS: [Client; 27] = [
     Client {
         names: &["kafkacat", "kcat"],
         grammar: grammar("btXomGpc", &[]),
-        shape: Shape::Address {
-            options: &["b"],
-            default_port: 9092,
-        },
+        shape: Shape::Address { options: &["b"], default_port: 9092 },
     },
     Client {
         names: &["etcdctl"],
         grammar: grammar(
             "",
-            &[
-                "endpoints",
-                "endpoint",
-                "cacert",
-                "cert",
-                "key",
-                "user",
-                "dial-timeout",
-                "command-timeout",
-            ],
+            &["endpoints", "endpoint", "cacert", "cert", "key", "user", "dial-timeout", "command-timeout"],
         ),
-        shape: Shape::Address {
-            options: &["endpoints", "endpoint"],
-            default_port: 2379,
-        },
+        shape: Shape::Address { options: &["endpoints", "endpoint"], default_port: 2379 },
     },
     Client {
         names: &["openssl"],
-        grammar: go(&[
-            "connect",
-            "servername",
-            "CAfile",
-            "cert",
-            "key",
-            "proxy",
-            "verify",
-            "starttls",
-        ]),
-        shape: Shape::Address {
-            options: &["connect"],
-            default_port: 443,
-        },
+        grammar: go(&["connect", "servername", "CAfile", "cert", "key", "proxy", "verify", "starttls"]),
+        shape: Shape::Address { options: &["connect"], default_port: 443 },
     },
     Client {
         names: &["grpc_health_probe", "grpc-health-probe"],
         grammar: go(&["addr", "service", "connect-timeout", "rpc-timeout", "user-agent"]),
-        shape: Shape::Address {
-            options: &["addr"],
-            default_port: 0,
-        },
+        shape: Shape::Address { options: &["addr"], default_port: 0 },
     },
     Client {
         names: &["grpcurl"],
-        grammar: go(&[
-            "d",
-            "H",
-            "max-time",
-            "connect-timeout",
-            "cacert",
-            "proto",
-            "import-path",
-        ]),
+        grammar: go(&["d", "H", "max-time", "connect-timeout", "cacert", "proto", "import-path"]),
         shape: Shape::Operands { default_port: 0 },
     },
     Client {
         names: &["rabbitmq-diagnostics", "rabbitmqctl"],
         grammar: grammar("ntp", &["node", "timeout", "vhost"]),
-        shape: Shape::Address {
-            options: &["n", "node"],
-            default_port: 25672,
-        },
+        shape: Shape::Address { options: &["n", "node"], default_port: 25672 },
     },
     Client {
         names: &["rabbitmqadmin"],
@@ -315,18 +219,12 @@ pub(super) const CLIENTS: [Client; 27] = [
     Client {
         names: &["zkCli.sh", "zookeeper-shell", "zookeeper-shell.sh"],
         grammar: go(&["server", "timeout"]),
-        shape: Shape::Address {
-            options: &["server"],
-            default_port: 2181,
-        },
+        shape: Shape::Address { options: &["server"], default_port: 2181 },
     },
     Client {
         names: &["nats"],
         grammar: grammar("s", &["server", "user", "password", "creds"]),
-        shape: Shape::Address {
-            options: &["s", "server"],
-            default_port: 4222,
-        },
+        shape: Shape::Address { options: &["s", "server"], default_port: 4222 },
     },
     Client {
         names: &["curl"],

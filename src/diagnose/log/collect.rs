@@ -1,0 +1,260 @@
+//! Collects the log of one attempt from a `pods/log?timestamps=true` answer, in bounded memory.
+
+use std::collections::VecDeque;
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::clean::clean;
+use super::fold::Folder;
+
+/// Bounds, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct LogLimits {
+    /// What is kept of the begin of a log.
+    pub head: usize,
+    /// What is kept of its end; the newest lines are never lost.
+    pub tail: usize,
+    /// What is kept of one line.
+    pub line: usize,
+}
+
+impl Default for LogLimits {
+    /// 16 KiB in all (DESIGN D6).
+    fn default() -> Self {
+        Self { head: 4 * 1024, tail: 12 * 1024 - 128, line: 2 * 1024 }
+    }
+}
+
+/// The time of an attempt. Attempts do not overlap, so a line from outside belongs to another one.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LogWindow {
+    /// Start, as the status has it (whole seconds).
+    pub started_at: Option<Timestamp>,
+    /// End, as the status has it (whole seconds); none while it runs.
+    pub finished_at: Option<Timestamp>,
+}
+
+impl LogWindow {
+    /// Status times are cut to seconds, log times are not: a second of leave before, two after.
+    fn holds(&self, at: Timestamp) -> bool {
+        let leave = |time: Timestamp, seconds: i64| {
+            let whole = Timestamp::from_second(time.as_second()).unwrap_or(time);
+            whole.checked_add(SignedDuration::from_secs(seconds)).unwrap_or(time)
+        };
+        self.started_at.is_none_or(|started| at >= leave(started, -1))
+            && self.finished_at.is_none_or(|finished| at < leave(finished, 2))
+    }
+}
+
+/// What was collected.
+#[derive(Clone, Debug, Default)]
+pub struct CollectedLog {
+    /// The kept lines of the begin, readable, without timestamps.
+    pub head: Vec<String>,
+    /// The kept lines of the end.
+    pub tail: Vec<String>,
+    /// Lines and bytes left out between the two.
+    pub left_out: (u64, u64),
+    /// Bytes of the answer.
+    pub bytes_seen: u64,
+    /// Lines of the answer.
+    pub lines_seen: u64,
+    /// Lines that belong to another attempt, by their time.
+    pub lines_outside_window: u64,
+    /// Something of the log is left out.
+    pub truncated: bool,
+    /// The log broke off while it was read.
+    pub partial: bool,
+    /// The answer was an error text in place of a log, although it came with HTTP 200.
+    pub not_a_log: Option<String>,
+}
+
+impl CollectedLog {
+    /// The text, with a mark where lines are left out. Empty when nothing was printed.
+    pub fn text(&self) -> String {
+        let mut lines: Vec<&str> = self.head.iter().map(String::as_str).collect();
+        let (left_lines, left_bytes) = self.left_out;
+        let mark = format!("[… {left_lines} lines, {left_bytes} bytes left out …]");
+        if left_lines > 0 {
+            lines.push(&mark);
+        }
+        lines.extend(self.tail.iter().map(String::as_str));
+        lines.join("\n")
+    }
+}
+
+/// Collects a log from chunks of bytes.
+#[derive(Debug)]
+pub struct LogCollector {
+    window: LogWindow,
+    limits: LogLimits,
+    /// The line that is being read, as far as it is kept.
+    line: Vec<u8>,
+    /// Its length, as far as it has come.
+    line_length: u64,
+    folder: Folder,
+    ring: Ring,
+    log: CollectedLog,
+}
+
+impl LogCollector {
+    /// A collector for an attempt.
+    pub fn new(window: LogWindow, limits: LogLimits) -> Self {
+        Self {
+            window,
+            limits,
+            line: Vec::new(),
+            line_length: 0,
+            folder: Folder::default(),
+            ring: Ring::new(limits),
+            log: CollectedLog::default(),
+        }
+    }
+
+    /// Takes a chunk of the answer.
+    pub fn push(&mut self, chunk: &[u8]) {
+        self.log.bytes_seen += chunk.len() as u64;
+        let mut rest = chunk;
+        while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
+            let (line, more) = rest.split_at(end);
+            self.extend_line(line);
+            self.end_line();
+            rest = more.get(1..).unwrap_or_default();
+        }
+        self.extend_line(rest);
+    }
+
+    /// The answer broke off, or is not read to its end: what came is genuine.
+    pub fn mark_partial(&mut self) {
+        self.log.partial = true;
+    }
+
+    /// Ends the answer.
+    pub fn finish(mut self) -> CollectedLog {
+        if self.line_length > 0 {
+            self.end_line();
+        }
+        let Self { folder, mut ring, mut log, .. } = self;
+        folder.finish(&mut |line| ring.push(line));
+        log.truncated |= ring.left_out.0 > 0;
+        log.left_out = ring.left_out;
+        log.head = ring.head;
+        log.tail = ring.tail.into();
+        log
+    }
+
+    fn extend_line(&mut self, bytes: &[u8]) {
+        self.line_length += bytes.len() as u64;
+        // Some more than is kept: timestamps, escape codes and overwritten parts of a line go away.
+        let room = (4 * self.limits.line).saturating_sub(self.line.len());
+        self.line.extend_from_slice(bytes.get(..room.min(bytes.len())).unwrap_or_default());
+    }
+
+    fn end_line(&mut self) {
+        let bytes = std::mem::take(&mut self.line);
+        let length = std::mem::take(&mut self.line_length);
+        let (at, text) = split_timestamp(&bytes);
+        let first = self.log.lines_seen == 0;
+        if at.is_none() && (first || is_error_text(text)) {
+            let shown = crate::diagnose::cut(&clean(text), 300);
+            if first {
+                self.log.not_a_log = Some(shown);
+            } else {
+                // The kubelet writes its error behind what it had sent already.
+                self.log.partial = true;
+            }
+            self.log.lines_seen += 1;
+            return;
+        }
+        self.log.lines_seen += 1;
+        if at.is_some_and(|at| !self.window.holds(at)) {
+            self.log.lines_outside_window += 1;
+            return;
+        }
+        let mut line = clean(text);
+        let lost = length.saturating_sub(bytes.len() as u64);
+        if line.len() > self.limits.line || lost > 0 {
+            self.log.truncated = true;
+            let kept = crate::diagnose::cut(&line, self.limits.line.saturating_sub(40));
+            line = format!("{kept} [… a line of {length} bytes]");
+        }
+        let ring = &mut self.ring;
+        self.folder.push(line, &mut |line| ring.push(line));
+    }
+}
+
+/// Keeps the first lines and the last ones.
+#[derive(Debug)]
+struct Ring {
+    limits: LogLimits,
+    head: Vec<String>,
+    head_bytes: usize,
+    head_is_full: bool,
+    tail: VecDeque<String>,
+    tail_bytes: usize,
+    left_out: (u64, u64),
+}
+
+impl Ring {
+    fn new(limits: LogLimits) -> Self {
+        Self {
+            limits,
+            head: Vec::new(),
+            head_bytes: 0,
+            head_is_full: false,
+            tail: VecDeque::new(),
+            tail_bytes: 0,
+            left_out: (0, 0),
+        }
+    }
+
+    fn push(&mut self, line: String) {
+        // With its line break.
+        let length = line.len() + 1;
+        if !self.head_is_full && self.head_bytes + length <= self.limits.head {
+            self.head_bytes += length;
+            self.head.push(line);
+            return;
+        }
+        self.head_is_full = true;
+        self.tail_bytes += length;
+        self.tail.push_back(line);
+        while self.tail_bytes > self.limits.tail {
+            let Some(oldest) = self.tail.pop_front() else { break };
+            self.tail_bytes -= oldest.len() + 1;
+            self.left_out.0 += 1;
+            self.left_out.1 += oldest.len() as u64 + 1;
+        }
+    }
+}
+
+/// Splits `2026-12-01T10:00:00.123456789Z text` as the kubelet prefixes each line.
+fn split_timestamp(bytes: &[u8]) -> (Option<Timestamp>, &[u8]) {
+    let end = bytes.iter().take(40).position(|byte| *byte == b' ').unwrap_or(bytes.len().min(40));
+    let (stamp, rest) = bytes.split_at(end);
+    let at = std::str::from_utf8(stamp)
+        .ok()
+        .filter(|stamp| stamp.len() >= 20)
+        .and_then(|stamp| stamp.parse().ok());
+    match at {
+        Some(at) => (Some(at), rest.get(1..).unwrap_or_default()),
+        None => (None, bytes),
+    }
+}
+
+/// Error texts that come in place of a log, or behind one, with HTTP 200 (`GetKubeletContainerLogs`, `ReadLogs` in
+/// cri-client).
+fn is_error_text(text: &[u8]) -> bool {
+    const BEGINS: [&str; 6] = [
+        "unable to retrieve container logs for ",
+        "failed to try resolving symlinks in path ",
+        "failed to open log file ",
+        "failed to get parse function: ",
+        "failed to read log file ",
+        "rpc error: ",
+    ];
+    BEGINS.iter().any(|begin| text.starts_with(begin.as_bytes()))
+}
+
+#[cfg(test)]
+mod tests;

@@ -17,7 +17,7 @@ use crate::api::v1alpha1::AttemptSource;
 use crate::cluster::logs::{self, LogError, LogRequest};
 use crate::diagnose::log::{CollectedLog, Masker, excerpt, telling_score};
 use crate::diagnose::secret_literals;
-use crate::plan::{CapturedAttempt, CapturedText};
+use crate::plan::{CapturedAttempt, CapturedText, NoText};
 use crate::pod::PodView;
 use crate::pod::attempt::{EndedAttempt, LogRole, RunningAttempt, failed_attempts};
 use crate::pod::identity::DiagnosisKey;
@@ -218,9 +218,9 @@ impl Captures {
         log: Result<&CollectedLog, &LogError>,
         source: AttemptSource,
         message: Option<&str>,
-    ) -> Result<CapturedText, String> {
+    ) -> Result<CapturedText, NoText> {
         if pod.annotation(api::ANNOTATION_KEEP_LOGS) == Some("never") {
-            return Err(format!("not kept: annotation {} is \"never\"", api::ANNOTATION_KEEP_LOGS));
+            return Err(NoText::NotKept(format!("annotation {} is \"never\"", api::ANNOTATION_KEEP_LOGS)));
         }
         let literals = secret_literals(pod);
         match (log, message) {
@@ -234,14 +234,15 @@ impl Captures {
                 let (text, count) = (masked.text.into_owned(), masked.count);
                 Ok(captured_text(text, count, None, AttemptSource::TerminationMessage))
             }
-            (Err(error), None) => Err(error.to_string()),
+            (Err(error), None) => Err(NoText::Lost(error.to_string())),
         }
     }
 
     fn bring_home(&self, pod_uid: &str, captured: CapturedAttempt) {
         let mut state = self.lock();
         let room = state.held < MAX_HELD;
-        let pod = state.pods.entry(pod_uid.to_owned()).or_default();
+        // Forgotten meanwhile: nobody will ask for it.
+        let Some(pod) = state.pods.get_mut(pod_uid) else { return };
         pod.under_way = pod.under_way.saturating_sub(1);
         if pod.under_way == 0 {
             pod.under_way_since = None;
@@ -250,7 +251,8 @@ impl Captures {
             captured
         } else {
             // The API server takes nothing more: what is known of the attempt is kept, its text is not.
-            CapturedAttempt { text: Err("not kept: too many logs wait to be written".to_owned()), ..captured }
+            let why = "too many logs wait to be written".to_owned();
+            CapturedAttempt { text: Err(NoText::NotKept(why)), ..captured }
         };
         pod.home.push(captured);
         state.held += 1;

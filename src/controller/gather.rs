@@ -15,6 +15,7 @@ use crate::cluster::{call, services};
 use crate::diagnose::facts::{LogFacts, Lookup, PodFacts, ServiceFacts, ServiceLookups, ServiceName};
 use crate::diagnose::targets::Needs;
 use crate::diagnose::verdict::Assessment;
+use crate::diagnose::wait::WaitAnalysis;
 use crate::diagnose::{assess, cut, log, needs};
 use crate::plan::{CapturedAttempt, Departure, Fate, PodObservation};
 use crate::pod::PodView;
@@ -36,7 +37,6 @@ pub(super) struct Candidate {
     pub(super) progress: InitProgress,
     pub(super) stuck_since: Option<Timestamp>,
     pub(super) stuck_after: SignedDuration,
-    pub(super) needs: Needs,
 }
 
 impl Candidate {
@@ -51,15 +51,16 @@ impl Candidate {
         Self {
             stuck_since: earliest(since, stored_since(stored, pod.uid(), container)),
             stuck_after: stuck_after(&pod, context.settings.stuck_after),
-            needs: needs(&pod, &progress),
+
             progress,
             pod,
         }
     }
 
-    pub(super) fn assess(
+    fn assess(
         &self,
         context: &Context,
+        waits: Option<&WaitAnalysis>,
         logs: &[LogFacts],
         services: &ServiceLookups,
         now: Timestamp,
@@ -69,7 +70,7 @@ impl Candidate {
             progress: &self.progress,
             stuck_since: self.stuck_since,
             stuck_after: self.stuck_after,
-            waits: self.needs.waits.as_ref(),
+            waits,
             logs,
             services,
             masker: &context.masker,
@@ -98,7 +99,7 @@ fn stuck_after(pod: &PodView, default: SignedDuration) -> SignedDuration {
 
 /// Whether a Pod fails as far as it can be told without asking anybody.
 pub(super) fn looks_bad(context: &Context, candidate: &Candidate, now: Timestamp) -> Assessment {
-    candidate.assess(context, &[], &ServiceLookups::new(), now)
+    candidate.assess(context, None, &[], &ServiceLookups::new(), now)
 }
 
 /// Observes the Pods: looks up what they wait for and what they print, and assesses them.
@@ -108,12 +109,19 @@ pub(super) async fn observe(
     stored: Option<&InitDiagnosisStatus>,
     now: Timestamp,
 ) -> Vec<PodObservation> {
-    let bad: Vec<bool> =
-        candidates.iter().map(|candidate| looks_bad(context, candidate, now).verdict().is_some()).collect();
-    let failing = || candidates.iter().zip(&bad).filter(|(_, bad)| **bad).map(|(candidate, _)| candidate);
+    // Scripts are parsed for those that fail, not for every Pod that starts.
+    let needs: Vec<Option<Needs>> = candidates
+        .iter()
+        .map(|candidate| {
+            let bad = looks_bad(context, candidate, now).verdict().is_some();
+            bad.then(|| needs(&candidate.pod, &candidate.progress))
+        })
+        .collect();
+    let failing =
+        || candidates.iter().zip(&needs).filter(|(_, needs)| needs.is_some()).map(|(candidate, _)| candidate);
 
     // Replicas wait for the same: each Service is looked up once.
-    let mut names: Vec<_> = failing().flat_map(|candidate| candidate.needs.services.clone()).collect();
+    let mut names: Vec<_> = needs.iter().flatten().flat_map(|needs| needs.services.clone()).collect();
     names.sort();
     names.dedup();
     let questions = names.into_iter().map(|name| look_up(context, name)).collect();
@@ -124,14 +132,16 @@ pub(super) async fn observe(
 
     candidates
         .into_iter()
-        .map(|candidate| {
+        .zip(&needs)
+        .map(|(candidate, needs)| {
+            let waits = needs.as_ref().and_then(|needs| needs.waits.as_ref());
             let attempts = context.captures.held(candidate.pod.uid());
             let running = running.get(candidate.pod.uid()).cloned();
             // What an earlier attempt said stays known when its text has been written and let go.
             let written = stored_logs(stored, candidate.pod.uid());
             let fresh = attempts.iter().chain(&running).filter_map(captured_log);
             let logs: Vec<_> = written.chain(fresh).collect();
-            let assessment = candidate.assess(context, &logs, &lookups, now);
+            let assessment = candidate.assess(context, waits, &logs, &lookups, now);
             let pod = &candidate.pod;
             PodObservation {
                 name: pod.name().to_owned(),
@@ -201,11 +211,16 @@ fn log_facts(container: &str, number: i32, excerpt: &str) -> LogFacts {
 /// What became of Pods that are no longer in sight: "left the selection" is deleted or recovered, a GET tells.
 pub(super) async fn departures(context: &Context, key: &DiagnosisKey, left: &[Left]) -> Vec<Departure> {
     let pods: Api<PodView> = Api::namespaced(context.client.clone(), &key.namespace);
-    let questions = left.iter().map(|left| departure(&pods, &key.namespace, left)).collect();
+    let questions = left.iter().map(|left| departure(context, &pods, &key.namespace, left)).collect();
     in_parallel(questions).await.into_iter().flatten().collect()
 }
 
-async fn departure(pods: &Api<PodView>, namespace: &str, left: &Left) -> Option<Departure> {
+async fn departure(
+    context: &Context,
+    pods: &Api<PodView>,
+    namespace: &str,
+    left: &Left,
+) -> Option<Departure> {
     let pod = call(format!("get pod {namespace}/{}", left.name), pods.get_opt(&left.name)).await;
     let fate = match pod {
         Ok(Some(pod)) if pod.uid() == left.uid => match InitProgress::of(&pod) {
@@ -219,7 +234,8 @@ async fn departure(pods: &Api<PodView>, namespace: &str, left: &Left) -> Option<
             return None;
         }
     };
-    Some(Departure { uid: left.uid.clone(), fate, at: left.at })
+    let attempts = context.captures.held(&left.uid);
+    Some(Departure { uid: left.uid.clone(), fate, at: left.at, attempts })
 }
 
 /// The identity of a diagnosis that has no Pod in sight, from what is stored.

@@ -63,6 +63,12 @@ fn on_event(context: &Arc<Context>, scope: &Scope, writer: &mut Writer<PodView>,
         // Past init although still Pending (the app's image is pulled, say): for us it has left.
         Event::Apply(pod) | Event::Delete(pod) => {
             let left = context.tracker().left(pod.uid(), now);
+            let open =
+                left.as_ref().and_then(|key| context.tracker().known(key)).is_some_and(|known| !known.closed);
+            if !open {
+                // With an open diagnosis, what is held of it is written down first.
+                context.captures.forget(pod.uid());
+            }
             writer.apply_watcher_event(&Event::Delete(pod));
             if let Some(key) = left {
                 context.triggers.look(key);

@@ -5,9 +5,11 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 
 use super::attempts::{self, MAX_LOGGED_PODS};
-use super::observed::{CapturedAttempt, Observation, PodObservation};
+use super::observed::{CapturedAttempt, Departure, NoText, Observation, PodObservation};
 use super::{time, whole_seconds};
-use crate::api::v1alpha1::{AffectedOmitted, AffectedPod, AttemptTotals, InitDiagnosisStatus, InitLogSpec};
+use crate::api::v1alpha1::{
+    AffectedOmitted, AffectedPod, Attempt, AttemptTotals, InitDiagnosisStatus, InitLogSpec,
+};
 use crate::diagnose::cut;
 
 /// Pods listed by name (DESIGN D2).
@@ -42,11 +44,9 @@ fn is_replaced(seen: &Observation, pod: &PodObservation) -> bool {
     if !pod.failed || seen.facts.controller.is_none() {
         return false;
     }
-    let newer_is_here = seen.pods.iter().any(|other| {
-        (other.created_at, &other.uid) > (pod.created_at, &pod.uid)
-            && other.created_at.is_some()
-            && other.uid != pod.uid
-    });
+    // Siblings that a controller makes at once bear the same second: only a later one can be a replacement.
+    let newer_is_here =
+        seen.pods.iter().any(|other| other.created_at > pod.created_at && pod.created_at.is_some());
     // Its replacement may be past init and so out of sight: the controller's own count knows it.
     newer_is_here || seen.facts.active.is_some_and(|active| active >= seen.facts.desired.unwrap_or(1).max(1))
 }
@@ -63,9 +63,7 @@ pub(super) fn fold(
         fold.observe(pod, is_affected, now);
     }
     for departure in &seen.departures {
-        if let Some(entry) = fold.entries.iter_mut().find(|entry| entry.uid == departure.uid) {
-            entry.left_at.get_or_insert(time(whole_seconds(departure.at)));
-        }
+        fold.depart(departure);
     }
     fold.finish()
 }
@@ -127,34 +125,51 @@ impl Fold {
             entry.restarts = pod.restarts.map(|restarts| restarts.max(0));
             entry.left_at = if is_affected { None } else { entry.left_at.or(Some(time(whole_seconds(now)))) };
         }
-        self.merge_attempts(&mut entry, pod);
+        // What was known of a running attempt gives way to what is seen of it now.
+        entry.attempts.retain(|attempt| attempt.exit_code.is_some());
+        entry.attempts.extend(pod.running.iter().map(|running| attempts::entry(running, None)));
+        self.merge_attempts(&mut entry, &pod.attempts);
         if let Some(slot) = self.entries.get_mut(index) {
             *slot = entry;
         }
     }
 
-    fn merge_attempts(&mut self, entry: &mut AffectedPod, pod: &PodObservation) {
-        // What was known of a running attempt gives way to what is seen of it now.
-        entry.attempts.retain(|attempt| attempt.exit_code.is_some());
-        for captured in &pod.attempts {
-            let known =
-                |id: &str| entry.attempts.iter().any(|known| known.container_id.as_deref() == Some(id));
-            if known(&cut(&captured.container_id, 128)) {
+    /// A Pod that left keeps its entry, and the logs that came home after it had gone.
+    fn depart(&mut self, departure: &Departure) {
+        let Some(index) = self.entries.iter().position(|entry| entry.uid == departure.uid) else { return };
+        let Some(mut entry) = self.entries.get(index).cloned() else { return };
+        entry.left_at.get_or_insert(time(whole_seconds(departure.at)));
+        self.merge_attempts(&mut entry, &departure.attempts);
+        if let Some(slot) = self.entries.get_mut(index) {
+            *slot = entry;
+        }
+    }
+
+    /// Adds what is new, and chooses what is kept.
+    fn merge_attempts(&mut self, entry: &mut AffectedPod, captured: &[CapturedAttempt]) {
+        for captured in captured {
+            let id = cut(&captured.container_id, 128);
+            let same = |known: &Attempt| known.container_id.as_deref() == Some(id.as_str());
+            if entry.attempts.iter().any(|known| same(known) && known.exit_code.is_some()) {
                 continue;
             }
+            // What was known of it while it ran gives way.
+            entry.attempts.retain(|known| !same(known));
             self.totals.seen = self.totals.seen.saturating_add(1);
-            if let Err(why) = &captured.text {
+            if let Err(NoText::Lost(why)) = &captured.text {
                 self.totals.lost = self.totals.lost.saturating_add(1);
                 self.unchecked.push(lost(captured, why));
             }
-            let log = attempts::log_of(pod, captured);
+            let log = attempts::log_of(entry, captured);
             let name = log.as_ref().map(|(name, _)| name.clone());
             self.fresh.extend(log);
             entry.attempts.push(attempts::entry(captured, name));
         }
-        let (kept, _) = attempts::choose(std::mem::take(&mut entry.attempts));
+        let (ended, running): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut entry.attempts).into_iter().partition(|attempt| attempt.exit_code.is_some());
+        let (kept, _) = attempts::choose(ended);
         entry.attempts = kept;
-        entry.attempts.extend(pod.running.iter().map(|running| attempts::entry(running, None)));
+        entry.attempts.extend(running.into_iter().next_back());
     }
 
     fn finish(mut self) -> Folded {

@@ -1,8 +1,8 @@
 //! Which attempts of a Pod are kept, and what is said of them.
 
-use super::observed::{CapturedAttempt, CapturedText, PodObservation};
+use super::observed::{CapturedAttempt, CapturedText};
 use super::time;
-use crate::api::v1alpha1::{Attempt, AttemptSource, InitLogSpec};
+use crate::api::v1alpha1::{AffectedPod, Attempt, AttemptSource, InitLogSpec};
 use crate::diagnose::cut;
 use crate::pod::attempt::short_id;
 use crate::pod::identity::object_name;
@@ -67,17 +67,17 @@ fn size(bytes: u64) -> String {
 }
 
 /// The InitLog of an attempt. None where there is no log: a termination message is in the status already.
-pub(super) fn log_of(pod: &PodObservation, captured: &CapturedAttempt) -> Option<(String, InitLogSpec)> {
+pub(super) fn log_of(entry: &AffectedPod, captured: &CapturedAttempt) -> Option<(String, InitLogSpec)> {
     let text = captured.text.as_ref().ok().filter(|text| text.source != AttemptSource::TerminationMessage)?;
     let end = captured.end.as_ref()?;
-    let name = log_name(&pod.name, &captured.container, captured.number, &captured.container_id);
+    let name = log_name(&entry.pod, &captured.container, captured.number, &captured.container_id);
     let spec = InitLogSpec {
-        pod: pod.name.clone(),
-        pod_uid: pod.uid.clone(),
+        pod: entry.pod.clone(),
+        pod_uid: entry.uid.clone(),
         container: captured.container.clone(),
         attempt: captured.number,
         container_id: cut(&captured.container_id, 128),
-        node: pod.node.clone(),
+        node: entry.node.clone(),
         image: captured.image.as_deref().map(|image| cut(image, 512)),
         started_at: captured.started_at.map(time),
         finished_at: end.finished_at.map(time),
@@ -125,7 +125,7 @@ mod tests {
             started_at: None,
             end: None,
             image: None,
-            text: Err("not read".to_owned()),
+            text: Err(super::super::observed::NoText::Lost("not read".to_owned())),
         };
         Attempt { telling: Some(telling), ..entry(&captured, None) }
     }

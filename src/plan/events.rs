@@ -123,6 +123,9 @@ pub(super) fn intents(
     let Some((type_, reason, note)) = wording(status) else {
         return Vec::new();
     };
+    if is_old_news(status, now) {
+        return Vec::new();
+    }
     let number = status.change.as_ref().map_or(0, |change| change.number);
     let event = |target: EventTarget| EventIntent {
         target,
@@ -151,6 +154,18 @@ pub(super) fn intents(
         }));
     }
     intents
+}
+
+/// A Job that gave up before anybody looked (initwatch was installed after it) is no news.
+fn is_old_news(status: &InitDiagnosisStatus, now: Timestamp) -> bool {
+    let ends = status
+        .affected
+        .iter()
+        .flat_map(|entry| &entry.attempts)
+        .filter_map(|attempt| attempt.finished_at.as_ref());
+    let last = ends.map(|end| end.0).max();
+    status.resolution == Some(Resolution::GaveUp)
+        && last.is_some_and(|last| now.duration_since(last) > RESEND_WITHIN)
 }
 
 fn wording(status: &InitDiagnosisStatus) -> Option<(EventType, String, String)> {

@@ -12,7 +12,8 @@ mod observed;
 pub use attempts::{MAX_LOGGED_PODS, log_name};
 pub use events::{EventIntent, EventTarget, EventType};
 pub use observed::{
-    CapturedAttempt, CapturedText, Departure, Fate, Observation, PodObservation, WorkloadEnd, WorkloadFacts,
+    CapturedAttempt, CapturedText, Departure, Fate, NoText, Observation, PodObservation, WorkloadEnd,
+    WorkloadFacts,
 };
 
 use jiff::{SignedDuration, Timestamp};

@@ -125,8 +125,17 @@ pub struct CapturedAttempt {
     pub end: Option<EndedAttempt>,
     /// Image of the container.
     pub image: Option<String>,
-    /// Its output, or why it could not be had.
-    pub text: Result<CapturedText, String>,
+    /// Its output, or why there is none.
+    pub text: Result<CapturedText, NoText>,
+}
+
+/// Why there is no output of an attempt.
+#[derive(Clone, Debug, PartialEq)]
+pub enum NoText {
+    /// It could not be read.
+    Lost(String),
+    /// It was not to be kept.
+    NotKept(String),
 }
 
 /// Output of an attempt, secrets masked.
@@ -152,7 +161,7 @@ pub struct CapturedText {
 }
 
 /// A Pod that left.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Departure {
     /// UID.
     pub uid: String,
@@ -160,6 +169,8 @@ pub struct Departure {
     pub fate: Fate,
     /// When that was seen.
     pub at: Timestamp,
+    /// Attempts whose logs came home when it was gone already.
+    pub attempts: Vec<CapturedAttempt>,
 }
 
 /// What became of a Pod that left the selection.

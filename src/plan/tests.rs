@@ -136,7 +136,7 @@ fn attempt(uid: &str, number: i32, text: Result<&str, &str>) -> CapturedAttempt 
         message: None,
         role: LogRole::Current,
     };
-    let text = text.map_err(str::to_owned).map(|text| CapturedText {
+    let text = text.map_err(|why| NoText::Lost(why.to_owned())).map(|text| CapturedText {
         text: text.to_owned(),
         excerpt: text.to_owned(),
         telling: 1,
@@ -158,11 +158,11 @@ fn attempt(uid: &str, number: i32, text: Result<&str, &str>) -> CapturedAttempt 
 }
 
 fn gone(uid: &str, at: i64) -> Departure {
-    Departure { uid: uid.to_owned(), fate: Fate::Gone, at: second(at) }
+    Departure { uid: uid.to_owned(), fate: Fate::Gone, at: second(at), attempts: Vec::new() }
 }
 
 fn passed(uid: &str, at: i64) -> Departure {
-    Departure { uid: uid.to_owned(), fate: Fate::PassedInit, at: second(at) }
+    Departure { uid: uid.to_owned(), fate: Fate::PassedInit, at: second(at), attempts: Vec::new() }
 }
 
 #[test]
@@ -473,4 +473,41 @@ fn a_diagnosis_stays_below_32_kib_whatever_it_is_fed() {
     assert!(bytes <= 32 * 1024, "{bytes} bytes");
     // What is cut last is what a reader needs first.
     assert!(story.status().affected.iter().any(|entry| entry.attempts.iter().any(|a| a.log.is_some())));
+}
+
+#[test]
+fn a_log_that_comes_home_after_its_pod_has_gone_is_kept() {
+    let mut story = Story::deployment(1);
+    story.look(1, vec![crashed("a")]);
+    let late = Departure { attempts: vec![attempt("a", 1, Ok("ERROR: the last words"))], ..gone("a", 20) };
+    let plan = story.look_at(21, vec![], vec![late], false);
+    assert_eq!(plan.logs.len(), 1);
+    let attempts = &story.status().affected.first().unwrap().attempts;
+    assert_eq!(attempts.last().unwrap().excerpt.as_deref(), Some("ERROR: the last words"));
+}
+
+#[test]
+fn a_log_that_was_not_to_be_kept_is_dropped_and_not_lost() {
+    let mut story = Story::deployment(1);
+    let mut pod = crashed("a");
+    let mut captured = attempt("a", 0, Ok(""));
+    captured.text = Err(NoText::NotKept("not wanted".to_owned()));
+    pod.attempts = vec![captured];
+    story.look(1, vec![pod]);
+    let totals = story.status().attempts.unwrap();
+    assert_eq!((totals.seen, totals.kept, totals.dropped, totals.lost), (1, 0, 1, 0));
+}
+
+#[test]
+fn a_job_that_gave_up_long_ago_is_recorded_without_an_event() {
+    let mut story = Story::deployment(1);
+    story.facts.workload.kind = "Job".to_owned();
+    story.facts.end = WorkloadEnd::JobFailed;
+    story.facts.active = Some(0);
+    let mut failed = crashed("a");
+    failed.failed = true;
+    failed.attempts = vec![attempt("a", 0, Ok("FATAL: no"))];
+    story.look(2 * 3600, vec![failed]);
+    assert_eq!(story.status().resolution, Some(Resolution::GaveUp));
+    assert!(story.events.is_empty());
 }

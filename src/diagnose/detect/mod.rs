@@ -153,3 +153,6 @@ impl Verdict {
         self
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -21,7 +21,7 @@ pub struct AffectedPod {
     #[schemars(length(max = 63))]
     pub init_container: Option<String>,
     /// Code of the cause for this Pod.
-    #[schemars(regex(pattern = r"^[A-Z][A-Za-z0-9]{1,62}$"))]
+    #[schemars(length(max = 63), regex(pattern = r"^[A-Z][A-Za-z0-9]{1,62}$"))]
     pub cause: String,
     /// Node on which the Pod runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -111,7 +111,7 @@ pub struct Attempt {
 #[serde(rename_all = "camelCase")]
 pub struct AffectedOmitted {
     /// Code of their cause.
-    #[schemars(regex(pattern = r"^[A-Z][A-Za-z0-9]{1,62}$"))]
+    #[schemars(length(max = 63), regex(pattern = r"^[A-Z][A-Za-z0-9]{1,62}$"))]
     pub cause: String,
     /// Their node; absent where they are on none.
     #[serde(default, skip_serializing_if = "Option::is_none")]

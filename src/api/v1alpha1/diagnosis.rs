@@ -29,10 +29,10 @@ use super::{AffectedOmitted, AffectedPod, Confidence, EvidenceSource, Resolution
     printcolumn(name = "Cause", type_ = "string", json_path = ".status.cause"),
     printcolumn(name = "Pods", type_ = "string", json_path = ".status.pods"),
     printcolumn(name = "Stuck", type_ = "date", json_path = ".status.stuckSince"),
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
     printcolumn(name = "Step", type_ = "string", json_path = ".status.step", priority = 1),
     printcolumn(name = "Confidence", type_ = "string", json_path = ".status.confidence", priority = 1),
-    printcolumn(name = "Summary", type_ = "string", json_path = ".status.summary", priority = 1),
-    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
+    printcolumn(name = "Summary", type_ = "string", json_path = ".status.summary", priority = 1)
 )]
 #[serde(rename_all = "camelCase")]
 pub struct InitDiagnosisSpec {
@@ -97,11 +97,11 @@ pub struct InitDiagnosisStatus {
     pub severity: Option<Severity>,
     /// Code of the cause; also the reason of the Events and the label of the metrics.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(regex(pattern = r"^[A-Z][A-Za-z0-9]{1,62}$"))]
+    #[schemars(length(max = 63), regex(pattern = r"^[A-Z][A-Za-z0-9]{1,62}$"))]
     pub cause: Option<String>,
     /// Category of the cause.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(regex(pattern = r"^[A-Z][A-Za-z0-9]{1,62}$"))]
+    #[schemars(length(max = 63), regex(pattern = r"^[A-Z][A-Za-z0-9]{1,62}$"))]
     pub category: Option<String>,
     /// Certain: the API or the kubelet says it. Likely: the log says it. Possible: it fits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -231,7 +231,7 @@ pub struct RootCause {
     #[schemars(length(max = 253))]
     pub name: String,
     /// Code of what is wrong with it.
-    #[schemars(regex(pattern = r"^[A-Z][A-Za-z0-9]{1,62}$"))]
+    #[schemars(length(max = 63), regex(pattern = r"^[A-Z][A-Za-z0-9]{1,62}$"))]
     pub cause: String,
     /// Name of its own InitDiagnosis, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -244,7 +244,7 @@ pub struct RootCause {
 #[serde(rename_all = "camelCase")]
 pub struct OtherCause {
     /// Its code.
-    #[schemars(regex(pattern = r"^[A-Z][A-Za-z0-9]{1,62}$"))]
+    #[schemars(length(max = 63), regex(pattern = r"^[A-Z][A-Za-z0-9]{1,62}$"))]
     pub cause: String,
     /// Why it is not the answer.
     #[schemars(length(max = 256))]
@@ -255,7 +255,7 @@ pub struct OtherCause {
 #[derive(Clone, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 pub struct Advice {
     /// Its code: `UnboundedWait`.
-    #[schemars(regex(pattern = r"^[A-Z][A-Za-z0-9]{1,62}$"))]
+    #[schemars(length(max = 63), regex(pattern = r"^[A-Z][A-Za-z0-9]{1,62}$"))]
     pub code: String,
     /// What and why.
     #[schemars(length(max = 512))]
@@ -266,7 +266,7 @@ pub struct Advice {
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 pub struct PastCause {
     /// Its code.
-    #[schemars(regex(pattern = r"^[A-Z][A-Za-z0-9]{1,62}$"))]
+    #[schemars(length(max = 63), regex(pattern = r"^[A-Z][A-Za-z0-9]{1,62}$"))]
     pub cause: String,
     /// Since when it stood.
     pub from: Time,

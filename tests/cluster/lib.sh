@@ -53,6 +53,13 @@ require_commands() {
   fi
 }
 
+# require_compiler: Rust links with `cc`. Debian's gcc only recommends the C library's headers and start files, so
+# its presence proves little.
+require_compiler() {
+  echo 'int main(void) { return 0; }' | cc -x c -o /dev/null - 2>/dev/null && return
+  require_commands "to link Rust programs" cc=gcc /usr/include/stdio.h=libc6-dev
+}
+
 # --- the cluster's own place -------------------------------------------------------------------------
 
 # use_cluster NUMBER: several clusters can stand side by side (0-9), each with its own addresses, names and state.

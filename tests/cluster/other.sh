@@ -13,13 +13,21 @@ use_existing() {
     read -r -p "Use this cluster? It gets two CustomResourceDefinitions, a ClusterRole and namespaces of its own. [y/N] " answer
     [[ $answer = [yY]* ]] || fail "not used"
   fi
-  echo "export KUBECONFIG=${KUBECONFIG:-$HOME/.kube/config}"
+  # A copy of this one context: whoever switches to another meanwhile does not take us along.
+  keep "$(command kubectl config view --minify --raw --flatten)"
 }
 
 use_kind() {
-  command -v kind >/dev/null || fail "kind is not installed" "see https://kind.sigs.k8s.io, or leave INITWATCH_CLUSTER unset"
-  mkdir -p "$STATE"
+  command -v kind >/dev/null || fail "kind is not installed" "install it: go install sigs.k8s.io/kind@latest (it needs Docker or Podman)" \
+    "or leave INITWATCH_CLUSTER unset for a throwaway cluster of this machine's own"
   kind get clusters 2>/dev/null | grep -qx initwatch || kind create cluster --name initwatch --wait 120s >&2
-  kind get kubeconfig --name initwatch >"$ADMIN"
-  echo "export KUBECONFIG=$ADMIN"
+  keep "$(kind get kubeconfig --name initwatch)"
+}
+
+keep() {
+  local folder
+  folder=$(other_state)
+  private_folder "$folder"
+  (umask 077 && printf '%s\n' "$1" >"$folder/admin.kubeconfig")
+  echo "export KUBECONFIG=$folder/admin.kubeconfig"
 }

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use jiff::SignedDuration;
 
-use crate::controller::Settings;
+use crate::controller::{ListMode, Settings};
 use crate::telemetry::logging::Format;
 
 /// Says why Pods are stuck in their init containers, and keeps the logs before they are gone.
@@ -41,6 +41,9 @@ pub(super) struct ControllerArguments {
         value_name = "NAMESPACE"
     )]
     namespaces: Vec<String>,
+    /// How lists of Pods are asked for
+    #[arg(long, env = "INITWATCH_LIST_MODE", value_enum, default_value_t = ListModeArgument::Auto)]
+    list_mode: ListModeArgument,
     /// Address for the probes /healthz and /readyz; "none" serves nothing
     #[arg(long, env = "INITWATCH_LISTEN", default_value = "0.0.0.0:8080", value_name = "ADDRESS", value_parser = listen)]
     listen: Listen,
@@ -66,6 +69,14 @@ pub(super) enum LogFormat {
     Text,
     /// One JSON object a line
     Json,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum ListModeArgument {
+    /// Streamed where the server does that, else in one answer from its cache
+    Auto,
+    /// In pages
+    Paged,
 }
 
 impl From<LogFormat> for Format {
@@ -120,6 +131,10 @@ impl TryFrom<ControllerArguments> for Settings {
         Ok(Self {
             stuck_after: arguments.stuck_after,
             namespaces,
+            list_mode: match arguments.list_mode {
+                ListModeArgument::Auto => ListMode::Auto,
+                ListModeArgument::Paged => ListMode::Paged,
+            },
             listen: arguments.listen.0,
             instance: arguments.instance,
             concurrency: usize::from(arguments.concurrency),

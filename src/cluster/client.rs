@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use k8s_openapi::apimachinery::pkg::version::Info;
 use kube::api::ListParams;
 use kube::{Api, Client, Config, Resource};
 
@@ -69,19 +70,19 @@ pub enum NotReady {
     Other(#[from] ClusterError),
 }
 
-/// Checks that the API answers, that both definitions are there, and that they and the Pods may be read.
+/// Checks that the API answers and returns its version, that both definitions are there, and that they and the Pods may be read.
 /// `namespaces` is empty for the whole cluster.
 ///
 /// # Errors
 /// What is missing, in words that say what to do.
-pub async fn check(client: &Client, namespaces: &[String]) -> Result<(), NotReady> {
-    match call("version of the API server", client.apiserver_version()).await {
-        Ok(_) => {}
+pub async fn check(client: &Client, namespaces: &[String]) -> Result<Info, NotReady> {
+    let version = match call("version of the API server", client.apiserver_version()).await {
+        Ok(version) => version,
         Err(error) if error.code() == Some(401) => return Err(NotReady::Unauthorized(error.brief())),
         // An answer is an answer, even if this path is not for everybody.
-        Err(error) if error.code().is_some() => {}
+        Err(error) if error.code().is_some() => Info::default(),
         Err(error) => return Err(NotReady::Unreachable(error.brief())),
-    }
+    };
     let scopes: Vec<Option<&str>> = if namespaces.is_empty() {
         vec![None]
     } else {
@@ -92,7 +93,14 @@ pub async fn check(client: &Client, namespaces: &[String]) -> Result<(), NotRead
         can_list::<InitLog>(client, namespace).await?;
         can_list::<k8s_openapi::api::core::v1::Pod>(client, namespace).await?;
     }
-    Ok(())
+    Ok(version)
+}
+
+/// Whether a server streams lists: switched on from 1.34 on (it was in 1.32, and not in 1.33).
+pub fn streams_lists(version: &Info) -> bool {
+    // Some providers write `34+`.
+    let minor = version.minor.trim_end_matches('+').parse::<u32>();
+    version.major == "1" && minor.is_ok_and(|minor| minor >= 34)
 }
 
 async fn can_list<K>(client: &Client, namespace: Option<&str>) -> Result<(), NotReady>

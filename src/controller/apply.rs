@@ -3,20 +3,18 @@
 //! The order is what a crash in between can bear: an object without status is completed on the next pass, a
 //! log that nobody refers to goes with its owner, an Event comes only after its number is in the status.
 
-use k8s_openapi::api::core::v1::ObjectReference;
-use k8s_openapi::api::events::v1::Event;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, OwnerReference};
-use kube::api::{DeleteParams, ObjectMeta, Patch, PatchParams, PostParams};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use kube::{Api, Resource, ResourceExt};
 use serde_json::json;
 
 use super::error::ReconcileError;
-use super::{Context, reconcile};
+use super::{Context, events, reconcile};
 use crate::api::v1alpha1::{InitDiagnosis, InitDiagnosisStatus, InitLog, InitLogSpec};
 use crate::api::{LABEL_WORKLOAD_KIND, LABEL_WORKLOAD_NAME, MANAGER};
 use crate::cluster::call;
-use crate::plan::{EventIntent, EventTarget, EventType, Observation, Plan, WorkloadFacts};
-use crate::pod::identity::{DiagnosisKey, hash_of, label_value};
+use crate::plan::{Observation, Plan, WorkloadFacts};
+use crate::pod::identity::{DiagnosisKey, label_value};
 
 pub(super) async fn apply(
     context: &Context,
@@ -38,7 +36,7 @@ pub(super) async fn apply(
         context.tracker().know(key.clone(), reconcile::known(&status, true));
         tracing::info!(
             diagnosis = %key,
-            state = ?status.state,
+            state = status.state.map(tracing::field::debug),
             cause = status.cause.as_deref().unwrap_or_default(),
             pods = status.pods.as_deref().unwrap_or_default(),
             "written"
@@ -51,7 +49,7 @@ pub(super) async fn apply(
         context.captures.written(&pod.uid, &ids);
     }
     for event in events {
-        send(context, key, &object, &seen.facts, event).await;
+        events::send(context, key, &object, &seen.facts, event).await;
     }
     drop_unreferenced(context, key, drop_logs).await;
     Ok(())
@@ -188,82 +186,5 @@ fn owner_reference(object: &InitDiagnosis) -> OwnerReference {
         uid: object.uid().unwrap_or_default(),
         controller: Some(true),
         block_owner_deletion: None,
-    }
-}
-
-/// Sends an Event. No answer of the server makes this fail: an Event is news, the diagnosis is the record.
-async fn send(
-    context: &Context,
-    key: &DiagnosisKey,
-    object: &InitDiagnosis,
-    facts: &WorkloadFacts,
-    intent: EventIntent,
-) {
-    let regarding = regarding(key, facts, &intent.target);
-    let change = intent.change.to_string();
-    let uid = object.uid().unwrap_or_default();
-    let name =
-        format!("initwatch-{}", hash_of(&[regarding.uid.as_deref().unwrap_or_default(), &uid, &change]));
-    let event = Event {
-        metadata: ObjectMeta {
-            name: Some(name.clone()),
-            namespace: Some(key.namespace.clone()),
-            ..ObjectMeta::default()
-        },
-        action: Some("Diagnose".to_owned()),
-        event_time: Some(MicroTime(intent.at)),
-        note: Some(intent.note),
-        reason: Some(intent.reason),
-        regarding: Some(regarding),
-        related: Some(ObjectReference {
-            api_version: Some(InitDiagnosis::api_version(&()).into_owned()),
-            kind: Some(InitDiagnosis::kind(&()).into_owned()),
-            name: Some(key.name.clone()),
-            namespace: Some(key.namespace.clone()),
-            uid: Some(uid),
-            ..ObjectReference::default()
-        }),
-        reporting_controller: Some(MANAGER.to_owned()),
-        // At most 128 bytes (pkg/apis/core/validation/events.go).
-        reporting_instance: Some(crate::diagnose::cut(&context.settings.instance, 128)),
-        type_: Some(match intent.type_ {
-            EventType::Normal => "Normal".to_owned(),
-            EventType::Warning => "Warning".to_owned(),
-        }),
-        ..Event::default()
-    };
-    let events: Api<Event> = Api::namespaced(context.client.clone(), &key.namespace);
-    let params = PostParams::default();
-    let sent = events.create(&params, &event);
-    match call(format!("create event {}/{name}", key.namespace), sent).await {
-        Ok(_) => tracing::debug!(event = name, "sent"),
-        // The name is that of the change: it was sent before.
-        Err(error) if error.is_conflict() => {}
-        Err(error) => tracing::warn!(%error, "an event could not be sent"),
-    }
-}
-
-fn regarding(key: &DiagnosisKey, facts: &WorkloadFacts, target: &EventTarget) -> ObjectReference {
-    match target {
-        EventTarget::Workload => ObjectReference {
-            api_version: Some(facts.workload_api_version.clone()),
-            kind: Some(facts.workload.kind.clone()),
-            name: Some(facts.workload.name.clone()),
-            namespace: Some(key.namespace.clone()),
-            uid: facts.workload.uid.clone(),
-            ..ObjectReference::default()
-        },
-        EventTarget::Pod { name, uid, init_container } => ObjectReference {
-            // Without the version `kubectl events --for` does not find it, without the UID `describe` does not.
-            api_version: Some("v1".to_owned()),
-            kind: Some("Pod".to_owned()),
-            name: Some(name.clone()),
-            namespace: Some(key.namespace.clone()),
-            uid: Some(uid.clone()),
-            field_path: init_container
-                .as_ref()
-                .map(|container| format!("spec.initContainers{{{container}}}")),
-            ..ObjectReference::default()
-        },
     }
 }

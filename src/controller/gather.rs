@@ -8,6 +8,8 @@ use jiff::{SignedDuration, Timestamp};
 use kube::Api;
 
 use super::Context;
+use super::policy::{NamespacePolicy, threshold};
+use super::rerun;
 use super::track::Left;
 use crate::api;
 use crate::api::v1alpha1::{InitDiagnosisSpec, InitDiagnosisStatus};
@@ -22,7 +24,7 @@ use crate::pod::PodView;
 use crate::pod::attempt::running_attempt;
 use crate::pod::identity::{DiagnosisKey, Identity, group_of};
 use crate::pod::progress::InitProgress;
-use crate::pod::status::kubectl_status;
+use crate::pod::status::kubectl_status_by;
 
 /// Calls that one reconcile makes at once.
 const PARALLEL: usize = 8;
@@ -40,7 +42,12 @@ pub(super) struct Candidate {
 }
 
 impl Candidate {
-    pub(super) fn new(context: &Context, pod: Arc<PodView>, stored: Option<&InitDiagnosisStatus>) -> Self {
+    pub(super) fn new(
+        context: &Context,
+        pod: Arc<PodView>,
+        policy: &NamespacePolicy,
+        stored: Option<&InitDiagnosisStatus>,
+    ) -> Self {
         let progress = InitProgress::of(&pod);
         let since = match &progress {
             InitProgress::At(step) => step.since,
@@ -50,8 +57,7 @@ impl Candidate {
         let container = progress.step().map(|step| step.container.as_str());
         Self {
             stuck_since: earliest(since, stored_since(stored, pod.uid(), container)),
-            stuck_after: stuck_after(&pod, context.settings.stuck_after),
-
+            stuck_after: stuck_after(&pod, policy.stuck_after.unwrap_or(context.settings.stuck_after)),
             progress,
             pod,
         }
@@ -90,11 +96,10 @@ fn stored_since(
     entry.stuck_since.as_ref().map(|since| since.0)
 }
 
-/// The threshold of a Pod: its own annotation, else the setting. A value that makes no sense is as good as none.
+/// The threshold of a Pod: its own annotation, else the default. A value that makes no sense is as good as none, and
+/// complained about elsewhere.
 fn stuck_after(pod: &PodView, default: SignedDuration) -> SignedDuration {
-    let own =
-        pod.annotation(api::ANNOTATION_STUCK_AFTER).and_then(|text| text.parse::<SignedDuration>().ok());
-    own.filter(SignedDuration::is_positive).unwrap_or(default)
+    pod.annotation(api::ANNOTATION_STUCK_AFTER).and_then(|text| threshold(text).ok()).unwrap_or(default)
 }
 
 /// Whether a Pod fails as far as it can be told without asking anybody.
@@ -149,7 +154,7 @@ pub(super) async fn observe(
                 node: pod.spec.node_name.clone(),
                 created_at: pod.metadata.creation_timestamp.as_ref().map(|time| time.0),
                 failed: pod.phase() == "Failed",
-                pod_status: kubectl_status(pod).text,
+                pod_status: kubectl_status_by(context.printer, pod).text,
                 restarts: candidate.progress.step().map(|step| step.restarts),
                 stuck_since: candidate.stuck_since,
                 assessment,
@@ -209,14 +214,14 @@ fn log_facts(container: &str, number: i32, excerpt: &str) -> LogFacts {
 }
 
 /// What became of Pods that are no longer in sight: "left the selection" is deleted or recovered, a GET tells.
-pub(super) async fn departures(context: &Context, key: &DiagnosisKey, left: &[Left]) -> Vec<Departure> {
+pub(super) async fn departures(context: &Arc<Context>, key: &DiagnosisKey, left: &[Left]) -> Vec<Departure> {
     let pods: Api<PodView> = Api::namespaced(context.client.clone(), &key.namespace);
     let questions = left.iter().map(|left| departure(context, &pods, &key.namespace, left)).collect();
     in_parallel(questions).await.into_iter().flatten().collect()
 }
 
 async fn departure(
-    context: &Context,
+    context: &Arc<Context>,
     pods: &Api<PodView>,
     namespace: &str,
     left: &Left,
@@ -225,8 +230,12 @@ async fn departure(
     let fate = match pod {
         Ok(Some(pod)) if pod.uid() == left.uid => match InitProgress::of(&pod) {
             InitProgress::Done | InitProgress::None => Fate::PassedInit,
-            // Still in init, only out of sight: it will be seen again.
-            _ => return None,
+            // Still in init, only out of the watch's sight: an init container runs again in a running Pod.
+            _ => {
+                let scope = context.scope_of(namespace);
+                rerun::take(context, &scope, pod);
+                return None;
+            }
         },
         Ok(_) => Fate::Gone,
         Err(error) => {

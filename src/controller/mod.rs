@@ -3,9 +3,12 @@
 mod apply;
 pub mod capture;
 mod error;
+mod events;
 mod gather;
+mod policy;
 pub mod queue;
 mod reconcile;
+mod rerun;
 mod retire;
 mod run;
 mod settings;
@@ -14,16 +17,18 @@ mod watch;
 
 pub use error::ControllerError;
 pub use run::run;
-pub use settings::Settings;
+pub use settings::{ListMode, Settings};
 
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use kube::Client;
 use kube_runtime::reflector::{ObjectRef, Store};
 
 use crate::diagnose::log::Masker;
-use crate::pod::PodView;
+use crate::pod::{PodView, PrinterVersion};
 use capture::Captures;
+use policy::Policies;
 use queue::Triggers;
 use track::{Scope, Tracker};
 
@@ -36,6 +41,15 @@ struct Context {
     stores: Vec<(Scope, Store<PodView>)>,
     captures: Captures,
     triggers: Triggers,
+    policies: Policies,
+    /// Pods in init that the watch's selector leaves out, by UID.
+    polled: Mutex<HashMap<String, (Scope, Arc<PodView>)>>,
+    /// Values of annotations that were complained about.
+    complaints: Mutex<HashSet<String>>,
+    /// The rule by which this server prints STATUS.
+    printer: PrinterVersion,
+    /// Whether this server streams lists.
+    streams_lists: bool,
 }
 
 impl Context {
@@ -44,8 +58,25 @@ impl Context {
         self.tracker.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A Pod of the watch.
-    fn pod(&self, reference: &ObjectRef<PodView>) -> Option<Arc<PodView>> {
+    fn polled(&self) -> MutexGuard<'_, HashMap<String, (Scope, Arc<PodView>)>> {
+        self.polled.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn complaints(&self) -> MutexGuard<'_, HashSet<String>> {
+        self.complaints.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The scope that covers a namespace.
+    fn scope_of(&self, namespace: &str) -> Scope {
+        let covers = |scope: &&Scope| scope.as_deref().is_none_or(|scope| scope == namespace);
+        self.stores.iter().map(|(scope, _)| scope).find(covers).cloned().flatten()
+    }
+
+    /// A Pod of the watch, or one that is polled.
+    fn pod(&self, uid: &str, reference: &ObjectRef<PodView>) -> Option<Arc<PodView>> {
+        if let Some((_, pod)) = self.polled().get(uid) {
+            return Some(pod.clone());
+        }
         let namespace = reference.namespace.as_deref();
         let covers = |scope: &Scope| scope.as_deref().is_none_or(|scope| Some(scope) == namespace);
         self.stores.iter().find(|(scope, _)| covers(scope))?.1.get(reference)

@@ -40,17 +40,21 @@ pub(super) async fn reconcile(context: Arc<Context>, key: DiagnosisKey) -> Next 
     }
 }
 
-async fn step(context: &Context, key: &DiagnosisKey) -> Result<Next, ReconcileError> {
+async fn step(context: &Arc<Context>, key: &DiagnosisKey) -> Result<Next, ReconcileError> {
     let now = Timestamp::now();
     let (known, references) = {
         let tracker = context.tracker();
         (tracker.known(key), tracker.pods_of(key))
     };
-    let pods: Vec<_> = references.iter().filter_map(|reference| context.pod(reference)).collect();
+    let pods: Vec<_> = references.iter().filter_map(|(uid, reference)| context.pod(uid, reference)).collect();
     let open = known.is_some_and(|known| !known.closed);
+    let policy = context.policies.of(&context.client, &key.namespace, now).await;
+    if policy.ignored && !open {
+        return Ok(Next::Await);
+    }
     if !open {
         // The cheap way out, without a single call, for the healthy start of every Pod with init containers.
-        let candidates = pods.iter().map(|pod| Candidate::new(context, pod.clone(), None));
+        let candidates = pods.iter().map(|pod| Candidate::new(context, pod.clone(), &policy, None));
         let assessments: Vec<_> =
             candidates.map(|candidate| gather::looks_bad(context, &candidate, now)).collect();
         if assessments.iter().all(|assessment| assessment.verdict().is_none()) {
@@ -89,7 +93,7 @@ async fn step(context: &Context, key: &DiagnosisKey) -> Result<Next, ReconcileEr
     let departures = gather::departures(context, key, &left).await;
     let facts =
         owners::workload_facts(&context.client, &identity, stored.as_ref().map(|stored| &stored.spec)).await;
-    let candidates = pods.iter().map(|pod| Candidate::new(context, pod.clone(), status)).collect();
+    let candidates = pods.iter().map(|pod| Candidate::new(context, pod.clone(), &policy, status)).collect();
     let observations = gather::observe(context, candidates, status, now).await;
     let seen = Observation { facts, pods: observations, departures, first_look };
     let plan = plan::plan(stored.as_ref(), &seen, now);

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures::TryStreamExt;
+use k8s_openapi::apimachinery::pkg::version::Info;
 use kube::Client;
 use kube::api::ListParams;
 use kube_runtime::reflector;
@@ -12,14 +13,16 @@ use tokio::task::JoinSet;
 
 use super::capture::Captures;
 use super::error::ControllerError;
+use super::policy::Policies;
 use super::queue::{self, Triggers};
 use super::settings::Settings;
 use super::track::Tracker;
-use super::{Context, reconcile, retire, watch as pod_watch};
+use super::{Context, reconcile, rerun, retire, watch as pod_watch};
 use crate::api::InitDiagnosis;
 use crate::cluster::client::{self, scoped};
 use crate::cluster::{ClusterError, call};
 use crate::diagnose::log::Masker;
+use crate::pod::PrinterVersion;
 use crate::pod::identity::DiagnosisKey;
 use crate::telemetry::health::{self, Health};
 
@@ -47,10 +50,10 @@ pub async fn run(settings: Settings) -> Result<(), ControllerError> {
         parts.spawn(named("the server for probes", health::serve(listener, health.clone())));
     }
     tracing::info!(version = env!("CARGO_PKG_VERSION"), server, "initwatch starts");
-    tokio::select! {
-        () = until_ready(&client, &settings, &server) => {}
+    let version = tokio::select! {
+        version = until_ready(&client, &settings, &server) => version,
         _ = stop.changed() => return Ok(()),
-    }
+    };
 
     let masker = Arc::new(Masker::shipped());
     let triggers = Triggers::default();
@@ -75,14 +78,21 @@ pub async fn run(settings: Settings) -> Result<(), ControllerError> {
         tracker: Mutex::new(Tracker::default()),
         stores,
         triggers: triggers.clone(),
+        policies: Policies::default(),
+        polled: Mutex::default(),
+        complaints: Mutex::default(),
+        printer: PrinterVersion::of_server(&version.major, &version.minor),
+        streams_lists: client::streams_lists(&version),
     });
     tokio::select! {
         () = load(&context) => {}
         _ = stop.changed() => return Ok(()),
     }
     for (scope, writer) in writers {
+        parts.spawn(named("the watch on Events", rerun::watch_events(context.clone(), scope.clone())));
         parts.spawn(named("the watch on Pods", pod_watch::run(context.clone(), scope, writer)));
     }
+    parts.spawn(named("the polling of Pods", rerun::poll(context.clone())));
     parts.spawn(named("the removal of expired diagnoses", retire::run(context.clone())));
 
     let ready = async {
@@ -140,10 +150,15 @@ async fn ended(parts: &mut JoinSet<&'static str>) -> &'static str {
 }
 
 /// Waits until the cluster can be worked with, and says what it waits for.
-async fn until_ready(client: &Client, settings: &Settings, server: &str) {
+async fn until_ready(client: &Client, settings: &Settings, server: &str) -> Info {
     let mut pause = Duration::from_secs(1);
-    while let Err(error) = client::check(client, &settings.namespaces).await {
-        tracing::warn!(%error, server, "waiting for the cluster, next try in {} s", pause.as_secs());
+    loop {
+        match client::check(client, &settings.namespaces).await {
+            Ok(version) => return version,
+            Err(error) => {
+                tracing::warn!(%error, server, "waiting for the cluster, next try in {} s", pause.as_secs());
+            }
+        }
         tokio::time::sleep(pause).await;
         pause = (pause * 2).min(MAX_PAUSE);
     }

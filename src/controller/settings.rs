@@ -4,6 +4,16 @@ use std::net::SocketAddr;
 
 use jiff::SignedDuration;
 
+/// How the list that a watch begins with is asked for.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum ListMode {
+    /// Streamed where the server does that, else in one answer from its cache.
+    #[default]
+    Auto,
+    /// In pages: for an API server that must not answer at length.
+    Paged,
+}
+
 /// What the controller runs with.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -11,6 +21,8 @@ pub struct Settings {
     pub stuck_after: SignedDuration,
     /// Namespaces to watch; empty = the whole cluster.
     pub namespaces: Vec<String>,
+    /// How lists are asked for.
+    pub list_mode: ListMode,
     /// Where `/healthz`, `/readyz` are served; none = nowhere.
     pub listen: Option<SocketAddr>,
     /// Name by which Events call this process: that of its Pod.
@@ -24,6 +36,7 @@ impl Default for Settings {
         Self {
             stuck_after: SignedDuration::from_mins(2),
             namespaces: Vec::new(),
+            list_mode: ListMode::Auto,
             listen: None,
             instance: "initwatch".to_owned(),
             concurrency: 16,

@@ -99,7 +99,13 @@ impl Tracker {
     }
 
     /// A watch has named all Pods of its scope: those that it did not name have left. Returns what to look at.
-    pub fn relist_ends(&mut self, scope: &Scope, now: Timestamp) -> Vec<DiagnosisKey> {
+    /// `polled` are those that no list names.
+    pub fn relist_ends(
+        &mut self,
+        scope: &Scope,
+        polled: impl Fn(&str) -> bool,
+        now: Timestamp,
+    ) -> Vec<DiagnosisKey> {
         let Some(named) = self.relists.remove(scope) else {
             return Vec::new();
         };
@@ -107,7 +113,7 @@ impl Tracker {
         let gone: Vec<_> = self
             .pods
             .iter()
-            .filter(|(uid, tracked)| in_scope(tracked) && !named.contains(*uid))
+            .filter(|(uid, tracked)| in_scope(tracked) && !named.contains(*uid) && !polled(uid))
             .map(|(uid, _)| uid.clone())
             .collect();
         gone.iter().filter_map(|uid| self.forget(uid, now)).collect()
@@ -179,9 +185,9 @@ impl Tracker {
         self.job_owners.get(&job.uid)?.as_ref()
     }
 
-    /// The Pods of a diagnosis that are in init.
-    pub fn pods_of(&self, key: &DiagnosisKey) -> Vec<ObjectRef<PodView>> {
-        self.by_key.get(key).map(|members| members.pods.values().cloned().collect()).unwrap_or_default()
+    /// The Pods of a diagnosis that are in init, by UID.
+    pub fn pods_of(&self, key: &DiagnosisKey) -> BTreeMap<String, ObjectRef<PodView>> {
+        self.by_key.get(key).map(|members| members.pods.clone()).unwrap_or_default()
     }
 
     /// The departures of a diagnosis since they were last settled.

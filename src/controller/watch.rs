@@ -1,5 +1,6 @@
 //! The watch on Pods: only those that can be stuck, only the fields that matter.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use futures::StreamExt;
@@ -9,8 +10,9 @@ use kube_runtime::reflector::store::Writer;
 use kube_runtime::watcher::{self, Event};
 use kube_runtime::{WatchStreamExt, watcher as watch};
 
-use super::Context;
+use super::settings::ListMode;
 use super::track::{Answer, Scope, is_candidate};
+use super::{Context, events};
 use crate::cluster::client::scoped;
 use crate::cluster::owners;
 use crate::pod::PodView;
@@ -18,22 +20,101 @@ use crate::pod::PodView;
 /// Pods in init have phase Pending, or Failed where nobody retries; of 150,000 running ones none is sent.
 const SELECTOR: &str = "status.phase!=Running,status.phase!=Succeeded";
 
+/// Failures in a row after which the watch is made anew, with a fresh list: a watch that resumes at a version that
+/// is gone, behind a proxy that says so in its own way, would fail for ever.
+const REBUILD_AFTER: u32 = 8;
+
+/// How the list that a watch begins with is asked for.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum InitialList {
+    /// Streamed by the watch itself; from Kubernetes 1.34 on servers have it switched on.
+    Streamed,
+    /// In one answer from the server's cache. With our selector that is small.
+    Whole,
+    /// In pages of 500: the least memory, the most work for the server.
+    Paged,
+}
+
+impl InitialList {
+    fn config(self) -> watcher::Config {
+        let config = watcher::Config::default().fields(SELECTOR);
+        match self {
+            Self::Streamed => config.streaming_lists(),
+            // `any_semantic` is without effect while a page size is set.
+            Self::Whole => watcher::Config { page_size: None, ..config }.any_semantic(),
+            Self::Paged => config,
+        }
+    }
+}
+
+/// Why a watch is made anew.
+enum Broken {
+    /// The server does not stream lists (422).
+    NotStreamed,
+    /// It fails again and again.
+    Stuck,
+}
+
 /// Watches the Pods of a scope for ever.
 pub(super) async fn run(context: Arc<Context>, scope: Scope, mut writer: Writer<PodView>) {
+    let mut list = match context.settings.list_mode {
+        ListMode::Paged => InitialList::Paged,
+        ListMode::Auto if context.streams_lists => InitialList::Streamed,
+        ListMode::Auto => InitialList::Whole,
+    };
+    loop {
+        match follow(&context, &scope, &mut writer, list).await {
+            Broken::NotStreamed => {
+                tracing::info!("the API server does not stream lists; asking for them whole");
+                list = InitialList::Whole;
+            }
+            Broken::Stuck => tracing::warn!("the watch on Pods fails again and again; beginning anew"),
+        }
+    }
+}
+
+/// Follows one watch until it must be made anew.
+async fn follow(
+    context: &Arc<Context>,
+    scope: &Scope,
+    writer: &mut Writer<PodView>,
+    list: InitialList,
+) -> Broken {
     let pods: Api<PodView> = scoped(&context.client, scope.as_deref());
-    // Unpaged from the server's cache: with this selector the answer is small. (`any_semantic` is without
-    // effect while a page size is set.)
-    let config =
-        watcher::Config { page_size: None, ..watcher::Config::default() }.any_semantic().fields(SELECTOR);
-    let mut stream = watch(pods, config).default_backoff().boxed();
+    let mut stream = watch(pods, list.config()).default_backoff().boxed();
+    let mut failures = 0;
     while let Some(event) = stream.next().await {
         match event {
-            Ok(event) => on_event(&context, &scope, &mut writer, event),
-            // The stream retries by itself, with a backoff.
+            Ok(event) => {
+                failures = 0;
+                on_event(context, scope, writer, event);
+            }
             Err(error) => {
-                tracing::warn!(%error, scope = scope.as_deref().unwrap_or("all"), "the watch on Pods broke; retrying");
+                if list == InitialList::Streamed && is_invalid(&error) {
+                    return Broken::NotStreamed;
+                }
+                // The stream retries by itself, with a backoff.
+                let scope = scope.as_deref().unwrap_or("all");
+                tracing::warn!(%error, scope, "the watch on Pods broke; retrying");
+                failures += 1;
+                if failures >= REBUILD_AFTER {
+                    return Broken::Stuck;
+                }
             }
         }
+    }
+    Broken::Stuck
+}
+
+/// The server refuses the form of the request (HTTP 422).
+fn is_invalid(error: &watcher::Error) -> bool {
+    use watcher::Error::{InitialListFailed, WatchError, WatchFailed, WatchStartFailed};
+    match error {
+        InitialListFailed(kube::Error::Api(status))
+        | WatchStartFailed(kube::Error::Api(status))
+        | WatchFailed(kube::Error::Api(status))
+        | WatchError(status) => status.code == 422,
+        _ => false,
     }
 }
 
@@ -62,21 +143,13 @@ fn on_event(context: &Arc<Context>, scope: &Scope, writer: &mut Writer<PodView>,
         }
         // Past init although still Pending (the app's image is pulled, say): for us it has left.
         Event::Apply(pod) | Event::Delete(pod) => {
-            let left = context.tracker().left(pod.uid(), now);
-            let open =
-                left.as_ref().and_then(|key| context.tracker().known(key)).is_some_and(|known| !known.closed);
-            if !open {
-                // With an open diagnosis, what is held of it is written down first.
-                context.captures.forget(pod.uid());
-            }
+            on_left(context, pod.uid(), now);
             writer.apply_watcher_event(&Event::Delete(pod));
-            if let Some(key) = left {
-                context.triggers.look(key);
-            }
         }
         Event::InitDone => {
             writer.apply_watcher_event(&Event::InitDone);
-            let keys = context.tracker().relist_ends(scope, now);
+            let polled: HashSet<String> = context.polled().keys().cloned().collect();
+            let keys = context.tracker().relist_ends(scope, |uid| polled.contains(uid), now);
             for key in keys {
                 context.triggers.look(key);
             }
@@ -84,11 +157,27 @@ fn on_event(context: &Arc<Context>, scope: &Scope, writer: &mut Writer<PodView>,
     }
 }
 
-fn on_pod(context: &Arc<Context>, scope: &Scope, pod: &Arc<PodView>, now: Timestamp) {
+/// A Pod has left: gone, or past init.
+pub(super) fn on_left(context: &Context, uid: &str, now: Timestamp) {
+    let mut tracker = context.tracker();
+    let left = tracker.left(uid, now);
+    let open = left.as_ref().and_then(|key| tracker.known(key)).is_some_and(|known| !known.closed);
+    drop(tracker);
+    if !open {
+        // With an open diagnosis, what is held of it is written down first.
+        context.captures.forget(uid);
+    }
+    if let Some(key) = left {
+        context.triggers.look(key);
+    }
+}
+
+pub(super) fn on_pod(context: &Arc<Context>, scope: &Scope, pod: &Arc<PodView>, now: Timestamp) {
     let answer = context.tracker().seen(scope, pod);
     match answer {
         Answer::Look(key) => {
             context.captures.observe(pod, &key, now);
+            events::complain(context, pod, now);
             context.triggers.look(key);
         }
         Answer::AskJobOwner { namespace, job, uid } => {

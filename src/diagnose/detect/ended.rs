@@ -38,6 +38,9 @@ pub(super) fn detect(facts: &PodFacts<'_>) -> Option<Verdict> {
         summary.push_str(": ");
         summary.push_str(words);
     }
+    if step.rerun {
+        summary.push_str(" (run again after a new sandbox; it had succeeded in this Pod before)");
+    }
     if !end.retried {
         summary.push_str(" (not retried in this Pod)");
     }

@@ -3,7 +3,7 @@
 
 # The cluster of the current kubeconfig: named, asked about, and never touched without a yes.
 use_existing() {
-  command -v kubectl >/dev/null || fail "kubectl is missing; it names the current cluster"
+  type -P kubectl >/dev/null || fail "kubectl is missing; it names the current cluster"
   local context server answer
   context=$(command kubectl config current-context 2>/dev/null) || fail "there is no current context" "set one: kubectl config use-context ..."
   server=$(command kubectl config view --minify -o 'jsonpath={.clusters[0].cluster.server}')

@@ -25,7 +25,8 @@ connect() {
     eval "$line"
     ADMIN=$KUBECONFIG
     DEMO_IMAGE=${DEMO_IMAGE:-busybox:1.36}
-    KUBECTL=$(command -v kubectl) || fail "kubectl is missing"
+    # The program: lib.sh has a function of the same name.
+    KUBECTL=$(type -P kubectl) || fail "kubectl is missing" "https://kubernetes.io/docs/tasks/tools/"
     ;;
   *) tests/cluster/up ;;
   esac

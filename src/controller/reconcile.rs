@@ -50,6 +50,7 @@ async fn step(context: &Arc<Context>, key: &DiagnosisKey) -> Result<Next, Reconc
     let open = known.is_some_and(|known| !known.closed);
     let policy = context.policies.of(&context.client, &key.namespace, now).await;
     if policy.ignored && !open {
+        tracing::debug!(diagnosis = %key, "ignored with its namespace");
         return Ok(Next::Await);
     }
     if !open {

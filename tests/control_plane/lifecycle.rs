@@ -13,7 +13,13 @@ use crate::support::in_namespace;
 use crate::support::observe::{diagnosis, events, pods, reasons, until};
 
 /// A Deployment whose Pods nobody schedules.
-async fn deployment(client: &Client, namespace: &str, name: &str, replicas: i32, script: &str) -> Vec<Pod> {
+pub async fn deployment(
+    client: &Client,
+    namespace: &str,
+    name: &str,
+    replicas: i32,
+    script: &str,
+) -> Vec<Pod> {
     let deployment: Deployment = serde_json::from_value(json!({
         "metadata": {"name": name},
         "spec": {
@@ -36,7 +42,7 @@ async fn deployment(client: &Client, namespace: &str, name: &str, replicas: i32,
 }
 
 /// Writes a Pod's status as its kubelet would.
-async fn status(client: &Client, pod: &Pod, phase: &str, init: Value) {
+pub async fn status(client: &Client, pod: &Pod, phase: &str, init: Value) {
     let pods = Api::<Pod>::namespaced(client.clone(), &pod.namespace().unwrap());
     let app = if phase == "Running" {
         json!({"running": {"startedAt": now(0)}})
@@ -61,12 +67,12 @@ fn merged(mut base: Value, more: &Value) -> Value {
     base
 }
 
-fn now(offset: i64) -> String {
+pub fn now(offset: i64) -> String {
     let at = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(offset);
     at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
-fn running() -> Value {
+pub fn running() -> Value {
     json!({"containerID": "containerd://c0", "state": {"running": {"startedAt": now(-60)}}})
 }
 
@@ -346,6 +352,79 @@ async fn a_healthy_slow_init_and_an_ignored_pod_have_no_diagnosis() {
             .unwrap();
         let names: Vec<_> = all.items.iter().map(ResourceExt::name_any).collect();
         assert!(names.iter().all(|name| name.starts_with("replicaset.stuck-")), "{names:?}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_kill_in_the_middle_of_a_crash_loop_does_not_move_the_clock() {
+    in_namespace("clock", async |client, namespace| {
+        let pod = deployment(&client, namespace, "api", 1, "exit 3").await.remove(0);
+        status(&client, &pod, "Pending", crashed(1)).await;
+        let controller = Controller::start(namespace);
+        let active =
+            |status: &initwatch::api::v1alpha1::InitDiagnosisStatus| status.state == Some(State::Active);
+        let before = diagnosis(&client, namespace, "replicaset.api-", active).await.status.unwrap();
+        controller.kill().await;
+        // Two more attempts fail while nobody looks; the kubelet's times are all new.
+        let pods = Api::<Pod>::namespaced(client.clone(), namespace);
+        let conditions = json!({"status": {"conditions": [
+            {"type": "PodReadyToStartContainers", "status": "True", "lastTransitionTime": now(0)},
+        ]}});
+        status(&client, &pod, "Pending", crashed(3)).await;
+        pods.patch_status(&pod.name_any(), &PatchParams::default(), &Patch::Merge(conditions)).await.unwrap();
+        let _controller = Controller::start(namespace);
+        let after = diagnosis(&client, namespace, "replicaset.api-", |status| {
+            status.attempts.is_some_and(|attempts| attempts.seen == 2)
+        })
+        .await
+        .status
+        .unwrap();
+        assert_eq!(after.stuck_since, before.stuck_since);
+        assert_eq!(after.affected.first().unwrap().stuck_since, before.affected.first().unwrap().stuck_since);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_namespace_sets_the_threshold_and_can_ask_to_be_left_alone() {
+    use k8s_openapi::api::core::v1::Namespace;
+    in_namespace("policy", async |client, namespace| {
+        let namespaces = Api::<Namespace>::all(client.clone());
+        let patch = json!({"metadata": {"annotations": {"initwatch.dev/stuck-after": "2s"}}});
+        namespaces.patch(namespace, &PatchParams::default(), &Patch::Merge(patch)).await.unwrap();
+        let pod = deployment(&client, namespace, "api", 1, WAIT).await.remove(0);
+        // A Pod's own annotation that makes no sense is complained about once, and does not count.
+        let pods = Api::<Pod>::namespaced(client.clone(), namespace);
+        let patch = json!({"metadata": {"annotations": {"initwatch.dev/stuck-after": "soon"}}});
+        pods.patch(&pod.name_any(), &PatchParams::default(), &Patch::Merge(patch)).await.unwrap();
+        status(&client, &pod, "Pending", running()).await;
+        let arguments = ["--namespace", namespace, "--stuck-after", "1h"];
+        let controller = Controller::start_with(&crate::support::kubeconfig(), &arguments);
+        diagnosis(&client, namespace, "replicaset.api-", |status| status.state == Some(State::Active)).await;
+        let complaint = until("the complaint", async || {
+            let sent = events(&client, namespace).await;
+            sent.into_iter().find(|event| event.reason.as_deref() == Some("InvalidAnnotation"))
+        })
+        .await;
+        assert!(complaint.note.unwrap().contains("\"soon\" is not a duration"));
+        controller.kill().await;
+
+        let patch = json!({"metadata": {"annotations": {"initwatch.dev/ignore": "true"}}});
+        namespaces.patch(namespace, &PatchParams::default(), &Patch::Merge(patch)).await.unwrap();
+        let ignored = deployment(&client, namespace, "ignored", 1, WAIT).await.remove(0);
+        status(&client, &ignored, "Pending", running()).await;
+        let mut controller = Controller::start_with(
+            &crate::support::kubeconfig(),
+            &["--namespace", namespace, "--stuck-after", "1s"],
+        );
+        controller.says("watching").await;
+        controller.says("ignored with its namespace").await;
+        let all = Api::<InitDiagnosis>::namespaced(client.clone(), namespace)
+            .list(&ListParams::default())
+            .await
+            .unwrap();
+        assert!(all.items.iter().all(|diagnosis| diagnosis.name_any().starts_with("replicaset.api-")));
     })
     .await;
 }

@@ -14,6 +14,7 @@ mod objects;
 #[allow(dead_code, reason = "each suite uses what it needs of it")]
 #[path = "../pods/mod.rs"]
 mod pods;
+mod scale;
 mod status_oracle;
 #[allow(dead_code, reason = "each suite uses what it needs of it")]
 #[path = "../support/mod.rs"]

@@ -15,7 +15,7 @@ use crate::deployed::{controller, kubectl};
 use crate::support::in_namespace;
 use crate::support::observe::{diagnosis, events, logs, pods, reasons, until};
 
-fn pod_template(name: &str, script: &str, restart_policy: &str) -> Value {
+pub fn pod_template(name: &str, script: &str, restart_policy: &str) -> Value {
     json!({
         "metadata": {"labels": {"app": name}, "annotations": {"initwatch.dev/stuck-after": "4s"}},
         "spec": {

@@ -14,3 +14,4 @@ mod failures;
 #[allow(dead_code, reason = "each suite uses what it needs of it")]
 #[path = "../support/mod.rs"]
 mod support;
+mod tracking;

@@ -50,6 +50,9 @@ pub(super) struct ControllerArguments {
     /// Name by which Events call this process
     #[arg(long, env = "POD_NAME", default_value = "initwatch", value_name = "NAME")]
     instance: String,
+    /// Namespace in which this process runs; durations of slow init steps are saved there, in ConfigMap initwatch-history
+    #[arg(long, env = "POD_NAMESPACE", value_name = "NAMESPACE")]
+    own_namespace: Option<String>,
     /// Diagnoses that are worked on at once
     #[arg(long, default_value_t = 16, value_name = "COUNT", value_parser = clap::value_parser!(u8).range(1..=64))]
     concurrency: u8,
@@ -137,6 +140,7 @@ impl TryFrom<ControllerArguments> for Settings {
             },
             listen: arguments.listen.0,
             instance: arguments.instance,
+            own_namespace: arguments.own_namespace,
             concurrency: usize::from(arguments.concurrency),
         })
     }

@@ -6,6 +6,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference}
 use kube::{Api, Client, Resource};
 
 use super::{ClusterError, call};
+use crate::api::ANNOTATION_IGNORE;
 use crate::api::v1alpha1::{ControllerReference, InitDiagnosisSpec, WorkloadReference};
 use crate::plan::{WorkloadEnd, WorkloadFacts};
 use crate::pod::identity::{Identity, group_of};
@@ -88,6 +89,12 @@ where
     call(format!("get {} {namespace}/{name}", K::kind(&()).to_lowercase()), api.get_opt(name)).await
 }
 
+/// Whether an object asks to be left alone.
+fn is_ignored<K: Resource>(object: Option<&K>) -> bool {
+    let annotations = object.and_then(|object| object.meta().annotations.as_ref());
+    annotations.and_then(|all| all.get(ANNOTATION_IGNORE)).is_some_and(|value| value == "true")
+}
+
 /// Only if it is the very object: one of the same name that came later says nothing about these Pods.
 fn same<K: Resource>(object: Option<K>, uid: &str) -> Option<K> {
     object.filter(|object| {
@@ -115,6 +122,7 @@ async fn replica_set(
         }
         _ => {}
     }
+    facts.ignored = is_ignored(set.as_ref());
     let set = same(set, &controller.uid);
     let wanted = set.as_ref().and_then(|set| set.spec.as_ref()?.replicas).unwrap_or(0);
     let status = set.as_ref().and_then(|set| set.status.clone()).unwrap_or_default();
@@ -125,6 +133,7 @@ async fn replica_set(
 
     if facts.workload.kind == "Deployment" && facts.workload.group == "apps" {
         let deployment: Option<Deployment> = get(client, &facts.namespace, &facts.workload.name).await?;
+        facts.ignored |= is_ignored(deployment.as_ref());
         if let Some(deployment) =
             deployment.filter(|deployment| deployment.metadata.deletion_timestamp.is_none())
         {
@@ -148,6 +157,7 @@ async fn stateful_set(
     facts: &mut WorkloadFacts,
 ) -> Result<(), ClusterError> {
     let set: Option<StatefulSet> = get(client, &facts.namespace, &controller.name).await?;
+    facts.ignored = is_ignored(set.as_ref());
     let Some(set) = same(set, &controller.uid) else {
         return Ok(());
     };
@@ -176,6 +186,7 @@ async fn daemon_set(
     facts: &mut WorkloadFacts,
 ) -> Result<(), ClusterError> {
     let set: Option<DaemonSet> = get(client, &facts.namespace, &controller.name).await?;
+    facts.ignored = is_ignored(set.as_ref());
     let Some(set) = same(set, &controller.uid) else {
         return Ok(());
     };
@@ -198,6 +209,7 @@ async fn job(
         facts.workload = reference(owner);
         facts.workload_api_version.clone_from(&owner.api_version);
     }
+    facts.ignored = is_ignored(job.as_ref());
     let Some(job) = same(job, &controller.uid) else {
         return Ok(());
     };

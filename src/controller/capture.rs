@@ -292,6 +292,7 @@ fn captured_text(
         bytes: log.map_or(text.len() as u64, |log| log.bytes_seen),
         truncated: log.is_some_and(|log| log.truncated),
         partial: log.is_some_and(|log| log.partial),
+        last_at: log.and_then(|log| log.last_at),
         masked,
         source,
         text,

@@ -57,7 +57,11 @@ impl Candidate {
         let container = progress.step().map(|step| step.container.as_str());
         Self {
             stuck_since: earliest(since, stored_since(stored, pod.uid(), container)),
-            stuck_after: stuck_after(&pod, policy.stuck_after.unwrap_or(context.settings.stuck_after)),
+            stuck_after: context.histories.threshold(
+                &pod,
+                &progress,
+                stuck_after(&pod, policy.stuck_after.unwrap_or(context.settings.stuck_after)),
+            ),
             progress,
             pod,
         }
@@ -198,7 +202,7 @@ fn stored_logs<'a>(
 
 fn captured_log(captured: &CapturedAttempt) -> Option<LogFacts> {
     let text = captured.text.as_ref().ok()?;
-    Some(log_facts(&captured.container, captured.number, &text.excerpt))
+    Some(LogFacts { last_at: text.last_at, ..log_facts(&captured.container, captured.number, &text.excerpt) })
 }
 
 /// The telling lines are taken from the excerpt in both cases, so that a summary reads the same before and
@@ -210,6 +214,7 @@ fn log_facts(container: &str, number: i32, excerpt: &str) -> LogFacts {
         number,
         decisive_line: lines.decisive_line.map(|line| cut(&line, 400)),
         last_line: lines.last_line.map(|line| cut(&line, 400)),
+        last_at: None,
     }
 }
 

@@ -5,6 +5,7 @@ pub mod capture;
 mod error;
 mod events;
 mod gather;
+mod history;
 mod policy;
 pub mod queue;
 mod reconcile;
@@ -28,6 +29,7 @@ use kube_runtime::reflector::{ObjectRef, Store};
 use crate::diagnose::log::Masker;
 use crate::pod::{PodView, PrinterVersion};
 use capture::Captures;
+use history::Histories;
 use policy::Policies;
 use queue::Triggers;
 use track::{Scope, Tracker};
@@ -42,6 +44,7 @@ struct Context {
     captures: Captures,
     triggers: Triggers,
     policies: Policies,
+    histories: Histories,
     /// Pods in init that the watch's selector leaves out, by UID.
     polled: Mutex<HashMap<String, (Scope, Arc<PodView>)>>,
     /// Values of annotations that were complained about.

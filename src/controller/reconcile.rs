@@ -14,7 +14,7 @@ use crate::api::InitDiagnosis;
 use crate::api::v1alpha1::InitDiagnosisStatus;
 use crate::cluster::{call, owners};
 use crate::diagnose::verdict::Assessment;
-use crate::plan::{self, Observation};
+use crate::plan::{self, Observation, WorkloadFacts};
 use crate::pod::identity::{DiagnosisKey, Identity};
 
 /// How long a reconcile waits for logs that are on their way: most come within a tenth of a second, and what
@@ -94,6 +94,7 @@ async fn step(context: &Arc<Context>, key: &DiagnosisKey) -> Result<Next, Reconc
     let departures = gather::departures(context, key, &left).await;
     let facts =
         owners::workload_facts(&context.client, &identity, stored.as_ref().map(|stored| &stored.spec)).await;
+    let facts = WorkloadFacts { ignored: facts.ignored || policy.ignored, ..facts };
     let candidates = pods.iter().map(|pod| Candidate::new(context, pod.clone(), &policy, status)).collect();
     let observations = gather::observe(context, candidates, status, now).await;
     let seen = Observation { facts, pods: observations, departures, first_look };

@@ -13,6 +13,7 @@ use tokio::task::JoinSet;
 
 use super::capture::Captures;
 use super::error::ControllerError;
+use super::history::{self, Histories};
 use super::policy::Policies;
 use super::queue::{self, Triggers};
 use super::settings::Settings;
@@ -79,19 +80,21 @@ pub async fn run(settings: Settings) -> Result<(), ControllerError> {
         stores,
         triggers: triggers.clone(),
         policies: Policies::default(),
+        histories: Histories::default(),
         polled: Mutex::default(),
         complaints: Mutex::default(),
         printer: PrinterVersion::of_server(&version.major, &version.minor),
         streams_lists: client::streams_lists(&version),
     });
     tokio::select! {
-        () = load(&context) => {}
+        () = async { history::load(&context).await; load(&context).await } => {}
         _ = stop.changed() => return Ok(()),
     }
     for (scope, writer) in writers {
         parts.spawn(named("the watch on Events", rerun::watch_events(context.clone(), scope.clone())));
         parts.spawn(named("the watch on Pods", pod_watch::run(context.clone(), scope, writer)));
     }
+    parts.spawn(named("the saving of durations", history::save(context.clone())));
     parts.spawn(named("the polling of Pods", rerun::poll(context.clone())));
     parts.spawn(named("the removal of expired diagnoses", retire::run(context.clone())));
 

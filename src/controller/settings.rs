@@ -27,6 +27,8 @@ pub struct Settings {
     pub listen: Option<SocketAddr>,
     /// Name by which Events call this process: that of its Pod.
     pub instance: String,
+    /// Namespace in which this process runs, for its own ConfigMap; none outside of a cluster.
+    pub own_namespace: Option<String>,
     /// Diagnoses that are worked on at once.
     pub concurrency: usize,
 }
@@ -39,6 +41,7 @@ impl Default for Settings {
             list_mode: ListMode::Auto,
             listen: None,
             instance: "initwatch".to_owned(),
+            own_namespace: None,
             concurrency: 16,
         }
     }

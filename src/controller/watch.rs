@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use futures::StreamExt;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use kube::Api;
 use kube_runtime::reflector::store::Writer;
 use kube_runtime::watcher::{self, Event};
@@ -143,6 +143,9 @@ fn on_event(context: &Arc<Context>, scope: &Scope, writer: &mut Writer<PodView>,
         }
         // Past init although still Pending (the app's image is pulled, say): for us it has left.
         Event::Apply(pod) | Event::Delete(pod) => {
+            let slow = slow_from(context);
+            context.histories.observe(&pod, slow);
+            context.histories.left(&pod, slow, now);
             on_left(context, pod.uid(), now);
             writer.apply_watcher_event(&Event::Delete(pod));
         }
@@ -155,6 +158,11 @@ fn on_event(context: &Arc<Context>, scope: &Scope, writer: &mut Writer<PodView>,
             }
         }
     }
+}
+
+/// What takes a quarter of the threshold can come to pass it: from there on durations are remembered.
+fn slow_from(context: &Context) -> SignedDuration {
+    context.settings.stuck_after / 4
 }
 
 /// A Pod has left: gone, or past init.
@@ -173,6 +181,7 @@ pub(super) fn on_left(context: &Context, uid: &str, now: Timestamp) {
 }
 
 pub(super) fn on_pod(context: &Arc<Context>, scope: &Scope, pod: &Arc<PodView>, now: Timestamp) {
+    context.histories.observe(pod, slow_from(context));
     let answer = context.tracker().seen(scope, pod);
     match answer {
         Answer::Look(key) => {

@@ -42,6 +42,8 @@ pub struct LogFacts {
     pub decisive_line: Option<String>,
     /// The last line, secrets masked.
     pub last_line: Option<String>,
+    /// Time of the newest line of an attempt that runs.
+    pub last_at: Option<Timestamp>,
 }
 
 /// A Service by namespace and name.

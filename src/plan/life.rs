@@ -46,6 +46,13 @@ pub(super) fn decide(
     now: Timestamp,
 ) -> Decision {
     let open = old.filter(|old| !is_closed(old));
+    if seen.facts.ignored {
+        // Asked to be left alone: nothing new is said, and what stands open ends without an Event.
+        return match open {
+            Some(_) => Decision::Resolve { resolution: Resolution::PodsGone },
+            None => Decision::Nothing,
+        };
+    }
     let verdicts = affected.iter().filter_map(|pod| pod.assessment.verdict());
     if !affected.is_empty() {
         // A Job that gave up keeps its failed Pods: they stay what they are, and nobody waits for them.

@@ -42,6 +42,8 @@ pub struct WorkloadFacts {
     pub others_serve: Option<i32>,
     /// Whether the controller still wants Pods.
     pub end: WorkloadEnd,
+    /// The workload asks to be left alone.
+    pub ignored: bool,
     /// What could not be looked at.
     pub unchecked: Vec<String>,
 }
@@ -154,6 +156,8 @@ pub struct CapturedText {
     pub truncated: bool,
     /// The log broke off while it was read.
     pub partial: bool,
+    /// Time of the newest line, where it is known.
+    pub last_at: Option<Timestamp>,
     /// Secrets masked.
     pub masked: usize,
     /// Where it comes from.

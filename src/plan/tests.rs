@@ -143,6 +143,7 @@ fn attempt(uid: &str, number: i32, text: Result<&str, &str>) -> CapturedAttempt 
         bytes: text.len() as u64,
         truncated: false,
         partial: false,
+        last_at: None,
         masked: 0,
         source: AttemptSource::Current,
     });
@@ -510,4 +511,20 @@ fn a_job_that_gave_up_long_ago_is_recorded_without_an_event() {
     story.look(2 * 3600, vec![failed]);
     assert_eq!(story.status().resolution, Some(Resolution::GaveUp));
     assert!(story.events.is_empty());
+}
+
+#[test]
+fn a_workload_that_asks_to_be_left_alone_is_and_what_stands_open_ends_in_silence() {
+    let mut story = Story::deployment(1);
+    story.facts.ignored = true;
+    story.look(1, vec![crashed("a")]);
+    assert!(story.stored.is_none());
+    story.facts.ignored = false;
+    story.look(2, vec![crashed("a")]);
+    story.events.clear();
+    story.facts.ignored = true;
+    story.look(3, vec![crashed("a")]);
+    assert_eq!(story.status().resolution, Some(Resolution::PodsGone));
+    story.look(4, vec![crashed("a")]);
+    assert_eq!((story.writes, story.events.len()), (2, 0));
 }

@@ -231,7 +231,7 @@ fn before_since(pod: &PodView) -> Option<Timestamp> {
 }
 
 /// When a step that is past ended: its exit, or (a sidecar) its start.
-fn end_of(status: &ContainerStatus) -> Option<Timestamp> {
+pub(super) fn end_of(status: &ContainerStatus) -> Option<Timestamp> {
     if let Some(ended) = &status.state.terminated {
         return ended.finished_at.as_ref().map(|time| time.0);
     }

@@ -87,18 +87,18 @@ fn crashed(attempt: i32) -> Value {
     })
 }
 
-fn passed() -> Value {
+pub fn passed() -> Value {
     json!({"ready": true, "state": {"terminated": {"exitCode": 0, "reason": "Completed", "finishedAt": now(0), "containerID": "containerd://c9"}}})
 }
 
 /// Makes the watch name a Pod, so that its diagnosis is looked at now and not at the next round.
-async fn touch(client: &Client, pod: &Pod) {
+pub async fn touch(client: &Client, pod: &Pod) {
     let pods = Api::<Pod>::namespaced(client.clone(), &pod.namespace().unwrap());
     let patch = json!({"metadata": {"annotations": {"touched": now(0)}}});
     pods.patch(&pod.name_any(), &PatchParams::default(), &Patch::Merge(patch)).await.unwrap();
 }
 
-const WAIT: &str = "until nc -z postgres 5432; do sleep 2; done";
+pub const WAIT: &str = "until nc -z postgres 5432; do sleep 2; done";
 
 #[tokio::test]
 async fn a_hang_is_named_after_what_is_missing_and_followed_to_its_end() {

@@ -11,10 +11,12 @@
 mod failures;
 mod lifecycle;
 mod objects;
+mod permissions;
 #[allow(dead_code, reason = "each suite uses what it needs of it")]
 #[path = "../pods/mod.rs"]
 mod pods;
 mod scale;
+mod slow;
 mod status_oracle;
 #[allow(dead_code, reason = "each suite uses what it needs of it")]
 #[path = "../support/mod.rs"]

@@ -43,7 +43,7 @@ async fn a_healthy_sidecar_and_an_init_of_ninety_seconds_have_no_diagnosis() {
     controller().await;
     in_namespace("fine", async |client, namespace| {
         // Below the default threshold of two minutes, and in its own time.
-        pod(&client, namespace, "slow", "sleep 75", |pod| pod["metadata"]["annotations"] = json!({})).await;
+        pod(&client, namespace, "slow", "sleep 90", |pod| pod["metadata"]["annotations"] = json!({})).await;
         pod(&client, namespace, "sidecar", "sleep 3600", |pod| {
             pod["spec"]["initContainers"][0]["restartPolicy"] = json!("Always");
         })

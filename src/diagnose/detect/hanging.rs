@@ -1,21 +1,26 @@
 //! It runs too long, and nothing tells what it waits for.
 
+use jiff::SignedDuration;
+
 use super::super::catalogue::cause;
-use super::super::facts::PodFacts;
-use super::super::verdict::Verdict;
+use super::super::facts::{LogFacts, PodFacts};
+use super::super::verdict::{Urgency, Verdict};
 use crate::api::v1alpha1::{Confidence, EvidenceSource};
 use crate::pod::progress::StepState;
+
+/// How new a line must be to show that something goes on.
+const RECENT: SignedDuration = SignedDuration::from_secs(60);
+/// How many times the threshold one that gets on may take before it needs somebody all the same.
+const PATIENCE: i32 = 5;
 
 pub(super) fn detect(facts: &PodFacts<'_>) -> Option<Verdict> {
     let Some(step) = super::long_running(facts) else {
         return not_made(facts);
     };
-    let last = facts
-        .logs
-        .iter()
-        .rev()
-        .find(|log| log.container == step.container && log.number == step.restarts)
-        .and_then(|log| log.last_line.clone());
+    let log =
+        facts.logs.iter().rev().find(|log| log.container == step.container && log.number == step.restarts);
+    let last = log.and_then(|log| log.last_line.clone());
+    let gets_on = log.is_some_and(|log| gets_on(facts, log));
     let subject = format!("init container {}", step.container);
     let words = match &last {
         Some(line) => format!("its last line: {line}"),
@@ -24,7 +29,8 @@ pub(super) fn detect(facts: &PodFacts<'_>) -> Option<Verdict> {
     let namespace = facts.pod.namespace();
     let mut verdict = Verdict::new(
         cause::HANGING,
-        format!("{} has been running{} and does not end; {words}", super::named(&step), super::since(facts)),
+        format!(
+            "{} has been running{} and {}; {words}", super::named(&step), super::since(facts), if gets_on { "is still working" } else { "does not end" }),
     )
     .at(&step)
     // That it runs and does not end is certain; that this is a fault is not.
@@ -38,11 +44,25 @@ pub(super) fn detect(facts: &PodFacts<'_>) -> Option<Verdict> {
     if let Some(line) = last {
         verdict = verdict.fact(EvidenceSource::Log, &subject, line);
     }
+    if gets_on {
+        let end = facts
+            .stuck_since
+            .and_then(|since| since.checked_add(facts.stuck_after.saturating_mul(PATIENCE)).ok());
+        verdict.urgency = end.map_or(Urgency::Now, Urgency::From);
+    }
     if let Some((also, unchecked)) = super::waits::set_aside(facts) {
         verdict.also = also;
         verdict.unchecked = unchecked;
     }
     Some(verdict)
+}
+
+/// Whether it gets on: its newest line is new, and says something else than the one before. It is given more time.
+fn gets_on(facts: &PodFacts<'_>, log: &LogFacts) -> bool {
+    let is_new = log.last_at.is_some_and(|at| facts.now.duration_since(at) < RECENT);
+    // As repeated lines are folded.
+    let repeats = log.last_line.as_deref().is_some_and(|line| line.ends_with(')') && line.contains('×'));
+    is_new && !repeats
 }
 
 /// An init container in the middle of the sequence that is not made although its predecessor is done.

@@ -57,6 +57,7 @@ impl World {
             number: 0,
             decisive_line: Some(line.to_owned()),
             last_line: Some(line.to_owned()),
+            last_at: None,
         });
         self
     }
@@ -310,4 +311,28 @@ fn no_text_of_a_cluster_is_longer_than_the_schema_allows() {
     assert!(
         verdict.summary.len() <= 1024 && verdict.evidence.iter().all(|evidence| evidence.fact.len() <= 512)
     );
+}
+
+#[rstest::rstest]
+#[case("restored 512 MiB of 2 GiB", "2026-12-01T10:09:50Z", Severity::Info, "is still working")]
+// Silent for a while; or it only says again and again that it waits.
+#[case("restored 512 MiB of 2 GiB", "2026-12-01T10:07:00Z", Severity::Warning, "does not end")]
+#[case("waiting for the backup (× 300)", "2026-12-01T10:09:50Z", Severity::Warning, "does not end")]
+fn one_that_gets_on_is_slow_and_not_stuck(
+    #[case] line: &str,
+    #[case] at: &str,
+    #[case] severity: Severity,
+    #[case] words: &str,
+) {
+    let mut world = World { stuck_after: Some(SignedDuration::from_mins(5)), ..World::default() };
+    world.logs.push(LogFacts {
+        container: "step".to_owned(),
+        number: 0,
+        decisive_line: None,
+        last_line: Some(line.to_owned()),
+        last_at: Some(at.parse().unwrap()),
+    });
+    let verdict = world.verdict(&pod("Always", "pg_restore -d shop /backup", RUNNING));
+    assert_eq!((verdict.cause, verdict.severity), (cause::HANGING, severity));
+    assert!(verdict.summary.contains(words), "{}", verdict.summary);
 }

@@ -65,6 +65,8 @@ pub struct CollectedLog {
     pub truncated: bool,
     /// The log broke off while it was read.
     pub partial: bool,
+    /// Time of the newest line.
+    pub last_at: Option<Timestamp>,
     /// The answer was an error text in place of a log, although it came with HTTP 200.
     pub not_a_log: Option<String>,
 }
@@ -171,6 +173,7 @@ impl LogCollector {
             self.log.lines_outside_window += 1;
             return;
         }
+        self.log.last_at = at.or(self.log.last_at);
         let mut line = clean(text);
         let lost = length.saturating_sub(bytes.len() as u64);
         if line.len() > self.limits.line || lost > 0 {

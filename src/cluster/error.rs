@@ -6,6 +6,10 @@ use std::time::Duration;
 /// How long a plain call may take. The API server itself gives up after 60 s; a reconcile must not wait for that.
 const CALL_TIMEOUT: Duration = Duration::from_secs(15);
 
+/// Pauses before a reading call is tried again.
+const READ_AGAIN_AFTER: [Duration; 3] =
+    [Duration::from_millis(200), Duration::from_millis(800), Duration::from_secs(2)];
+
 /// A call that failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -53,6 +57,14 @@ impl ClusterError {
         self.code() == Some(409)
     }
 
+    /// Whether the same question may be answered in a moment. A time-out is not: it has cost enough.
+    fn is_transient(&self) -> bool {
+        match self.code() {
+            Some(code) => code == 429 || code >= 500,
+            None => matches!(self, Self::Api { .. }),
+        }
+    }
+
     /// For `unchecked`: why something could not be looked at, in a few words.
     pub fn brief(&self) -> String {
         match (self, self.code()) {
@@ -76,6 +88,27 @@ pub async fn call<T>(
         Ok(Err(source)) => Err(ClusterError::Api { what: what.into(), source: Box::new(source) }),
         Err(_) => Err(ClusterError::Timeout { what: what.into() }),
     }
+}
+
+/// Reads, and tries again in a moment where the server was busy or broken: a cause must not change because one of
+/// many look-ups was refused.
+///
+/// # Errors
+/// That of the last try.
+pub async fn read<T, F>(what: impl Into<String>, ask: impl Fn() -> F) -> Result<T, ClusterError>
+where
+    F: Future<Output = Result<T, kube::Error>>,
+{
+    let what = what.into();
+    let mut result = call(what.clone(), ask()).await;
+    for pause in READ_AGAIN_AFTER {
+        match &result {
+            Err(error) if error.is_transient() => tokio::time::sleep(pause).await,
+            _ => break,
+        }
+        result = call(what.clone(), ask()).await;
+    }
+    result
 }
 
 /// One line of an error: the server's message where there is one, else the whole chain of causes.

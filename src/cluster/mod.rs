@@ -6,4 +6,4 @@ pub mod logs;
 pub mod owners;
 pub mod services;
 
-pub use error::{ClusterError, call};
+pub use error::{ClusterError, call, read};

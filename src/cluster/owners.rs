@@ -5,7 +5,7 @@ use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use kube::{Api, Client, Resource};
 
-use super::{ClusterError, call};
+use super::{ClusterError, read};
 use crate::api::ANNOTATION_IGNORE;
 use crate::api::v1alpha1::{ControllerReference, InitDiagnosisSpec, WorkloadReference};
 use crate::plan::{WorkloadEnd, WorkloadFacts};
@@ -21,7 +21,7 @@ pub async fn job_owner(
     job: &str,
 ) -> Result<Option<WorkloadReference>, ClusterError> {
     let jobs: Api<Job> = Api::namespaced(client.clone(), namespace);
-    let metadata = call(format!("get job {namespace}/{job}"), jobs.get_metadata_opt(job)).await?;
+    let metadata = read(format!("get job {namespace}/{job}"), || jobs.get_metadata_opt(job)).await?;
     let owner = metadata.as_ref().and_then(|job| controller_of(&job.metadata));
     Ok(owner.filter(|owner| owner.kind == "CronJob").map(reference))
 }
@@ -86,7 +86,7 @@ where
         + serde::de::DeserializeOwned,
 {
     let api: Api<K> = Api::namespaced(client.clone(), namespace);
-    call(format!("get {} {namespace}/{name}", K::kind(&()).to_lowercase()), api.get_opt(name)).await
+    read(format!("get {} {namespace}/{name}", K::kind(&()).to_lowercase()), || api.get_opt(name)).await
 }
 
 /// Whether an object asks to be left alone.

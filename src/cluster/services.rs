@@ -5,7 +5,7 @@ use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::api::ListParams;
 use kube::{Api, Client};
 
-use super::call;
+use super::read;
 use crate::diagnose::facts::{Endpoints, Lookup, ServiceFacts, ServiceName, ServicePort};
 
 /// Slices of one Service that are read: 1,000 endpoints each, more than enough to know whether one is ready.
@@ -14,7 +14,7 @@ const MAX_SLICES: u32 = 50;
 /// Looks a Service up. Never an error: what could not be looked at is part of the answer.
 pub async fn look_up(client: &Client, name: &ServiceName) -> Lookup<ServiceFacts> {
     let services: Api<Service> = Api::namespaced(client.clone(), &name.namespace);
-    let service = match call(format!("get service {name}"), services.get_opt(&name.name)).await {
+    let service = match read(format!("get service {name}"), || services.get_opt(&name.name)).await {
         Ok(Some(service)) => service,
         Ok(None) => return Lookup::Missing,
         Err(error) => return Lookup::Unavailable(error.brief()),
@@ -38,7 +38,7 @@ async fn endpoints(client: &Client, name: &ServiceName) -> Option<Endpoints> {
     let slices: Api<EndpointSlice> = Api::namespaced(client.clone(), &name.namespace);
     let params =
         ListParams::default().labels(&format!("kubernetes.io/service-name={}", name.name)).limit(MAX_SLICES);
-    let slices = call(format!("list endpointslices of {name}"), slices.list(&params)).await;
+    let slices = read(format!("list endpointslices of {name}"), || slices.list(&params)).await;
     let slices = slices.inspect_err(|error| tracing::debug!(%error, "endpoints not known")).ok()?;
     let mut count = Endpoints::default();
     for endpoint in slices.items.iter().flat_map(|slice| &slice.endpoints) {

@@ -1,6 +1,7 @@
 //! Kubernetes Events. No answer of the server makes this fail: an Event is news, the diagnosis is the record.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ObjectReference;
@@ -21,6 +22,9 @@ use crate::pod::identity::{DiagnosisKey, hash_of};
 
 /// Values that were complained about and are remembered; a second Event about one would be refused as existing.
 const MAX_COMPLAINTS: usize = 10_000;
+
+/// Pauses after tries to send an Event that failed.
+const PAUSES: [Duration; 3] = [Duration::from_secs(1), Duration::from_secs(4), Duration::ZERO];
 
 /// Sends an Event of a diagnosis. Its name follows from what it is about and the number of the change.
 pub(super) async fn send(
@@ -102,15 +106,25 @@ fn name(namespace: &str, parts: &[&str]) -> ObjectMeta {
     }
 }
 
+/// Sends an Event. An answer that will be the same the next time (403, 422) is final; the others are worth another
+/// try or two, and then the diagnosis has to do.
 async fn post(context: &Context, namespace: &str, event: &Event) {
     let events: Api<Event> = Api::namespaced(context.client.clone(), namespace);
     let name = event.name_any();
     let params = PostParams::default();
-    match call(format!("create event {namespace}/{name}"), events.create(&params, event)).await {
-        Ok(_) => tracing::debug!(event = name, "sent"),
-        // Its name is that of what it tells: it was sent before.
-        Err(error) if error.is_conflict() => {}
-        Err(error) => tracing::warn!(%error, "an event could not be sent"),
+    for pause in PAUSES {
+        match call(format!("create event {namespace}/{name}"), events.create(&params, event)).await {
+            Ok(_) => return tracing::debug!(event = name, "sent"),
+            // Its name is that of what it tells: it was sent before.
+            Err(error) if error.is_conflict() => return,
+            Err(error) => {
+                tracing::warn!(%error, "an event could not be sent");
+                if matches!(error.code(), Some(403 | 404 | 422)) {
+                    return;
+                }
+            }
+        }
+        tokio::time::sleep(pause).await;
     }
 }
 

@@ -13,7 +13,7 @@ use super::rerun;
 use super::track::Left;
 use crate::api;
 use crate::api::v1alpha1::{InitDiagnosisSpec, InitDiagnosisStatus};
-use crate::cluster::{call, services};
+use crate::cluster::{read, services};
 use crate::diagnose::facts::{LogFacts, Lookup, PodFacts, ServiceFacts, ServiceLookups, ServiceName};
 use crate::diagnose::targets::Needs;
 use crate::diagnose::verdict::Assessment;
@@ -231,7 +231,7 @@ async fn departure(
     namespace: &str,
     left: &Left,
 ) -> Option<Departure> {
-    let pod = call(format!("get pod {namespace}/{}", left.name), pods.get_opt(&left.name)).await;
+    let pod = read(format!("get pod {namespace}/{}", left.name), || pods.get_opt(&left.name)).await;
     let fate = match pod {
         Ok(Some(pod)) if pod.uid() == left.uid => match InitProgress::of(&pod) {
             InitProgress::Done | InitProgress::None => Fate::PassedInit,

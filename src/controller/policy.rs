@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::Namespace;
 use kube::{Api, Client, ResourceExt};
 
 use crate::api::{ANNOTATION_IGNORE, ANNOTATION_STUCK_AFTER};
-use crate::cluster::call;
+use crate::cluster::read;
 
 /// How long an answer is good: an annotation takes effect within that time.
 const FRESH: SignedDuration = SignedDuration::from_secs(60);
@@ -43,7 +43,7 @@ impl Policies {
         }
         let namespaces: Api<Namespace> = Api::all(client.clone());
         let metadata =
-            call(format!("get namespace {namespace}"), namespaces.get_metadata_opt(namespace)).await;
+            read(format!("get namespace {namespace}"), || namespaces.get_metadata_opt(namespace)).await;
         let policy = match metadata {
             Ok(metadata) => metadata.map(|namespace| policy_of(&namespace)).unwrap_or_default(),
             Err(error) => {

@@ -21,7 +21,7 @@ fn kubeconfig_of(value: &serde_json::Value) -> NamedTempFile {
     file
 }
 
-fn for_server(server: &str) -> NamedTempFile {
+pub fn for_server(server: &str) -> NamedTempFile {
     kubeconfig_of(&json!({
         "apiVersion": "v1", "kind": "Config", "current-context": "c",
         "clusters": [{"name": "c", "cluster": {"server": server}}],

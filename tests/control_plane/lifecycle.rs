@@ -428,3 +428,95 @@ async fn a_namespace_sets_the_threshold_and_can_ask_to_be_left_alone() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn an_owner_of_a_kind_that_nobody_knows_is_shown_by_its_own_kind() {
+    use k8s_openapi::api::apps::v1::ReplicaSet;
+    in_namespace("rollout", async |client, namespace| {
+        // As Argo Rollouts makes it; neither the kind nor the object exists here.
+        let replica_set: ReplicaSet = serde_json::from_value(json!({
+            "metadata": {
+                "name": "canary-7d9c6b8f5d",
+                "ownerReferences": [{
+                    "apiVersion": "argoproj.io/v1alpha1", "kind": "Rollout", "name": "canary", "uid": "r-1", "controller": true,
+                }],
+            },
+            "spec": {
+                "replicas": 1,
+                "selector": {"matchLabels": {"app": "canary"}},
+                "template": {
+                    "metadata": {"labels": {"app": "canary", "pod-template-hash": "7d9c6b8f5d"}},
+                    "spec": {
+                        "schedulerName": "nobody",
+                        "initContainers": [{"name": "wait-for-db", "image": "x", "command": ["sh", "-c", WAIT]}],
+                        "containers": [{"name": "app", "image": "x"}],
+                    },
+                },
+            },
+        }))
+        .unwrap();
+        // The garbage collector removes what belongs to a kind that it knows to have gone, not of one it cannot look up.
+        Api::namespaced(client.clone(), namespace).create(&PostParams::default(), &replica_set).await.unwrap();
+        let pod = pods(&client, namespace, "app=canary", 1).await.remove(0);
+        status(&client, &pod, "Pending", running()).await;
+        let _controller = Controller::start(namespace);
+        let found = diagnosis(&client, namespace, "replicaset.canary-7d9c6b8f5d", |status| status.state.is_some()).await;
+        let workload = &found.spec.workload;
+        assert_eq!((workload.kind.as_str(), workload.group.as_str(), workload.name.as_str()), ("Rollout", "argoproj.io", "canary"));
+        let sent = until("the Event on the Rollout", async || {
+            let sent = events(&client, namespace).await;
+            sent.into_iter().find(|event| event.regarding.as_ref().is_some_and(|of| of.kind.as_deref() == Some("Rollout")))
+        })
+        .await;
+        assert_eq!(sent.regarding.unwrap().api_version.as_deref(), Some("argoproj.io/v1alpha1"));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_clock_starts_anew_when_the_step_advances() {
+    in_namespace("advance", async |client, namespace| {
+        let pod: Pod = serde_json::from_value(json!({
+            "metadata": {"name": "two-steps"},
+            "spec": {
+                "schedulerName": "nobody",
+                "initContainers": [
+                    {"name": "one", "image": "x", "command": ["sleep", "1000"]},
+                    {"name": "two", "image": "x", "command": ["sleep", "1000"]},
+                ],
+                "containers": [{"name": "app", "image": "x"}],
+            },
+        }))
+        .unwrap();
+        let pods = Api::<Pod>::namespaced(client.clone(), namespace);
+        pods.create(&PostParams::default(), &pod).await.unwrap();
+        let write = async |one: Value, two: Value| {
+            let container = |name: &str, state: Value| {
+                json!({"name": name, "image": "x", "imageID": "", "ready": false, "restartCount": 0, "containerID": format!("containerd://{name}"), "state": state})
+            };
+            let patch = json!({"status": {
+                "conditions": [{"type": "PodReadyToStartContainers", "status": "True", "lastTransitionTime": now(-600)}],
+                "initContainerStatuses": [container("one", one), container("two", two)],
+            }});
+            pods.patch_status("two-steps", &PatchParams::default(), &Patch::Merge(patch)).await.unwrap();
+        };
+        write(json!({"running": {"startedAt": now(-599)}}), json!({"waiting": {"reason": "PodInitializing"}})).await;
+        let _controller = Controller::start(namespace);
+        let on = |container: &'static str| move |status: &initwatch::api::v1alpha1::InitDiagnosisStatus| {
+            status.init_container.as_deref() == Some(container)
+        };
+        let first = diagnosis(&client, namespace, "pod.two-steps", on("one")).await.status.unwrap();
+        assert_eq!(first.step.as_deref(), Some("1/2"));
+        let ended = now(-30);
+        write(
+            json!({"terminated": {"exitCode": 0, "finishedAt": ended, "containerID": "containerd://one"}}),
+            json!({"running": {"startedAt": now(-29)}}),
+        )
+        .await;
+        let second = diagnosis(&client, namespace, "pod.two-steps", on("two")).await.status.unwrap();
+        assert_eq!((second.step.as_deref(), second.pod_status.as_deref()), (Some("2/2"), Some("Init:1/2")));
+        assert_eq!(second.stuck_since.unwrap().0.to_string(), ended);
+        assert!(first.stuck_since.unwrap().0.to_string() < ended);
+    })
+    .await;
+}

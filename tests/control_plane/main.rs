@@ -9,6 +9,7 @@
 )]
 
 mod failures;
+mod faults;
 mod lifecycle;
 mod objects;
 mod permissions;

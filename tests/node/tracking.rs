@@ -162,6 +162,8 @@ async fn an_init_container_that_runs_again_in_a_running_pod_is_seen_and_its_reco
         let found = diagnosis(&client, namespace, "pod.again", |status| status.state == Some(State::Active)).await;
         let seen = found.status.unwrap();
         assert_eq!((seen.cause.as_deref(), seen.init_container.as_deref()), (Some("NonZeroExit"), Some("step")));
+        // Nothing on the line of kubectl says init: it prints how the app's container ended.
+        assert_eq!(seen.pod_status.as_deref(), Some("Error"));
         let summary = seen.summary.unwrap();
         assert!(summary.contains("run again after a new sandbox"), "{summary}");
         // Its volume outlives the sandbox: on the node's disk it is repaired by hand.

@@ -57,8 +57,6 @@ struct PodCaptures {
     home: Vec<CapturedAttempt>,
     /// Captures that have not come home.
     under_way: usize,
-    /// When the first of these began.
-    under_way_since: Option<Timestamp>,
     /// The last look at a running container.
     running: Option<(Timestamp, CapturedAttempt)>,
 }
@@ -71,7 +69,7 @@ impl Captures {
     }
 
     /// Begins the capture of every ended attempt of a Pod that was not begun before. Returns at once.
-    pub fn observe(&self, pod: &Arc<PodView>, key: &DiagnosisKey, now: Timestamp) {
+    pub fn observe(&self, pod: &Arc<PodView>, key: &DiagnosisKey) {
         if pod.annotation(api::ANNOTATION_IGNORE) == Some("true") {
             return;
         }
@@ -83,7 +81,6 @@ impl Captures {
                     continue;
                 }
                 captures.under_way += 1;
-                captures.under_way_since.get_or_insert(now);
                 state.node_limit(pod.spec.node_name.as_deref().unwrap_or_default())
             };
             let (captures, pod, key) = (self.clone(), pod.clone(), key.clone());
@@ -105,9 +102,9 @@ impl Captures {
         self.lock().pods.get(pod_uid).map(|pod| pod.home.clone()).unwrap_or_default()
     }
 
-    /// Since when a capture for a Pod is under way.
-    pub fn under_way_since(&self, pod_uid: &str) -> Option<Timestamp> {
-        self.lock().pods.get(pod_uid)?.under_way_since
+    /// Whether a capture for a Pod is under way.
+    pub fn are_under_way(&self, pod_uid: &str) -> bool {
+        self.lock().pods.get(pod_uid).is_some_and(|pod| pod.under_way > 0)
     }
 
     /// These attempts are written: their text is let go.
@@ -244,9 +241,6 @@ impl Captures {
         // Forgotten meanwhile: nobody will ask for it.
         let Some(pod) = state.pods.get_mut(pod_uid) else { return };
         pod.under_way = pod.under_way.saturating_sub(1);
-        if pod.under_way == 0 {
-            pod.under_way_since = None;
-        }
         let captured = if room {
             captured
         } else {

@@ -23,10 +23,12 @@ pub use settings::{ListMode, Settings};
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use jiff::Timestamp;
 use kube::Client;
 use kube_runtime::reflector::{ObjectRef, Store};
 
 use crate::diagnose::log::Masker;
+use crate::pod::identity::DiagnosisKey;
 use crate::pod::{PodView, PrinterVersion};
 use capture::Captures;
 use history::Histories;
@@ -47,6 +49,8 @@ struct Context {
     histories: Histories,
     /// Pods in init that the watch's selector leaves out, by UID.
     polled: Mutex<HashMap<String, (Scope, Arc<PodView>)>>,
+    /// Diagnoses that wait for logs on their way, and since when.
+    put_off: Mutex<HashMap<DiagnosisKey, Timestamp>>,
     /// Values of annotations that were complained about.
     complaints: Mutex<HashSet<String>>,
     /// The rule by which this server prints STATUS.
@@ -63,6 +67,10 @@ impl Context {
 
     fn polled(&self) -> MutexGuard<'_, HashMap<String, (Scope, Arc<PodView>)>> {
         self.polled.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn put_off(&self) -> MutexGuard<'_, HashMap<DiagnosisKey, Timestamp>> {
+        self.put_off.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn complaints(&self) -> MutexGuard<'_, HashSet<String>> {

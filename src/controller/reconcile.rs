@@ -15,6 +15,7 @@ use crate::api::v1alpha1::InitDiagnosisStatus;
 use crate::cluster::{call, owners};
 use crate::diagnose::verdict::Assessment;
 use crate::plan::{self, Observation, WorkloadFacts};
+use crate::pod::PodView;
 use crate::pod::identity::{DiagnosisKey, Identity};
 
 /// How long a reconcile waits for logs that are on their way: most come within a tenth of a second, and what
@@ -62,7 +63,7 @@ async fn step(context: &Arc<Context>, key: &DiagnosisKey) -> Result<Next, Reconc
             return Ok(next_threshold(&assessments));
         }
     }
-    if let Some(wait) = logs_on_their_way(context, &pods, now) {
+    if let Some(wait) = wait_for_logs(context, key, &pods, now) {
         return Ok(Next::At(wait));
     }
 
@@ -122,16 +123,25 @@ fn next_threshold(assessments: &[Assessment]) -> Next {
     thresholds.min().map_or(Next::Await, Next::At)
 }
 
-/// When to come back, if the logs of an end that was just seen are about to arrive.
-fn logs_on_their_way(
+/// When to come back, if the logs of an end that was just seen are about to arrive. A workload of which always some
+/// Pod is failing is put off once, and not for ever.
+fn wait_for_logs(
     context: &Context,
-    pods: &[Arc<crate::pod::PodView>],
+    key: &DiagnosisKey,
+    pods: &[Arc<PodView>],
     now: Timestamp,
 ) -> Option<Timestamp> {
-    let since = pods.iter().filter_map(|pod| context.captures.under_way_since(pod.uid())).max()?;
-    let until = since.checked_add(WAIT_FOR_LOGS).ok()?;
-    // The capture itself asks for a look when it comes home; this is for the one that does not.
-    (until > now).then_some(until)
+    let under_way = pods.iter().any(|pod| context.captures.are_under_way(pod.uid()));
+    let mut put_off = context.put_off();
+    if under_way {
+        let since = *put_off.entry(key.clone()).or_insert(now);
+        // The capture itself asks for a look when it comes home; this is for the one that does not.
+        if let Some(until) = since.checked_add(WAIT_FOR_LOGS).ok().filter(|until| *until > now) {
+            return Some(until);
+        }
+    }
+    put_off.remove(key);
+    None
 }
 
 /// Attempts that an earlier process has written must not be read and counted again.
@@ -148,7 +158,7 @@ fn left_pods(
     context: &Context,
     key: &DiagnosisKey,
     status: Option<&InitDiagnosisStatus>,
-    pods: &[Arc<crate::pod::PodView>],
+    pods: &[Arc<PodView>],
     now: Timestamp,
 ) -> Vec<Left> {
     let mut left = context.tracker().left_of(key);

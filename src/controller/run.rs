@@ -83,6 +83,7 @@ pub async fn run(settings: Settings) -> Result<(), ControllerError> {
         histories: Histories::default(),
         polled: Mutex::default(),
         complaints: Mutex::default(),
+        put_off: Mutex::default(),
         printer: PrinterVersion::of_server(&version.major, &version.minor),
         streams_lists: client::streams_lists(&version),
     });

@@ -185,7 +185,7 @@ pub(super) fn on_pod(context: &Arc<Context>, scope: &Scope, pod: &Arc<PodView>, 
     let answer = context.tracker().seen(scope, pod);
     match answer {
         Answer::Look(key) => {
-            context.captures.observe(pod, &key, now);
+            context.captures.observe(pod, &key);
             events::complain(context, pod, now);
             context.triggers.look(key);
         }

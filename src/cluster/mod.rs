@@ -5,5 +5,6 @@ mod error;
 pub mod logs;
 pub mod owners;
 pub mod services;
+pub mod workloads;
 
 pub use error::{ClusterError, call, read};

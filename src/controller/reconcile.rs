@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::Api;
 
 use super::error::ReconcileError;
@@ -12,7 +13,7 @@ use super::track::{Known, Left};
 use super::{Context, apply};
 use crate::api::InitDiagnosis;
 use crate::api::v1alpha1::InitDiagnosisStatus;
-use crate::cluster::{call, owners};
+use crate::cluster::{ClusterError, call, owners, workloads};
 use crate::diagnose::verdict::Assessment;
 use crate::plan::{self, Observation, WorkloadFacts};
 use crate::pod::PodView;
@@ -76,7 +77,7 @@ async fn step(context: &Arc<Context>, key: &DiagnosisKey) -> Result<Next, Reconc
     }
     let newest = pods.iter().max_by_key(|pod| pod.metadata.creation_timestamp.clone());
     let identity = match (newest, &stored) {
-        (Some(pod), _) => Identity::of(pod, context.tracker().cron_job_of(pod)),
+        (Some(pod), _) => Identity::of(pod, context.tracker().cron_job_of(pod).as_ref()),
         (None, Some(stored)) => gather::stored_identity(key, &stored.spec),
         (None, None) => {
             context.tracker().forget_diagnosis(key);
@@ -93,8 +94,9 @@ async fn step(context: &Arc<Context>, key: &DiagnosisKey) -> Result<Next, Reconc
 
     let left = left_pods(context, key, status, &pods, now);
     let departures = gather::departures(context, key, &left).await;
-    let facts =
-        owners::workload_facts(&context.client, &identity, stored.as_ref().map(|stored| &stored.spec)).await;
+    let owner = owner_of(context, &identity).await;
+    let spec = stored.as_ref().map(|stored| &stored.spec);
+    let facts = workloads::workload_facts(&context.client, &identity, owner, spec).await;
     let facts = WorkloadFacts { ignored: facts.ignored || policy.ignored, ..facts };
     let candidates = pods.iter().map(|pod| Candidate::new(context, pod.clone(), &policy, status)).collect();
     let observations = gather::observe(context, candidates, status, now).await;
@@ -113,6 +115,17 @@ async fn step(context: &Arc<Context>, key: &DiagnosisKey) -> Result<Next, Reconc
     }
     context.tracker().settle(key, &departed);
     Ok(recheck_at.map_or(Next::Await, Next::At))
+}
+
+/// Who made the direct controller: asked once, then remembered.
+async fn owner_of(context: &Context, identity: &Identity) -> Result<Option<OwnerReference>, ClusterError> {
+    let Some(controller) = &identity.controller else { return Ok(None) };
+    if let Some(owner) = context.tracker().owners().get(&controller.uid) {
+        return Ok(owner.cloned());
+    }
+    let owner = owners::owner_of(&context.client, &identity.key.namespace, controller).await?;
+    context.tracker().owner_is(controller.uid.clone(), owner.clone());
+    Ok(owner)
 }
 
 fn next_threshold(assessments: &[Assessment]) -> Next {

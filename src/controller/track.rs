@@ -6,17 +6,17 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube_runtime::reflector::ObjectRef;
 
-use crate::api::v1alpha1::WorkloadReference;
+use crate::api::v1alpha1::{ControllerReference, WorkloadReference};
+use crate::cluster::owners::{OwnerCache, reference};
 use crate::pod::PodView;
-use crate::pod::identity::{DiagnosisKey, Identity};
+use crate::pod::identity::{DiagnosisKey, Identity, group_of};
 use crate::pod::progress::InitProgress;
 
 /// Departures remembered for one diagnosis until it is looked at.
 const MAX_DEPARTURES: usize = 1000;
-/// Jobs whose owner is remembered.
-const MAX_JOB_OWNERS: usize = 10_000;
 
 /// A Pod that left the selection: deleted, or past init. Which of the two, a GET tells.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,8 +46,7 @@ pub struct Tracker {
     pods: HashMap<String, Tracked>,
     by_key: HashMap<DiagnosisKey, Members>,
     known: HashMap<DiagnosisKey, Known>,
-    /// CronJob behind a Job, by the Job's UID; none = a Job of its own.
-    job_owners: HashMap<String, Option<WorkloadReference>>,
+    owners: OwnerCache,
     /// Jobs whose owner is being asked for.
     asking: HashSet<String>,
     /// UIDs named since a re-list of a scope began; those that are not named are gone.
@@ -78,10 +77,8 @@ pub enum Answer {
     AskJobOwner {
         /// Namespace.
         namespace: String,
-        /// Name of the Job.
-        job: String,
-        /// UID of the Job.
-        uid: String,
+        /// The Job.
+        job: ControllerReference,
     },
     /// Nothing now: the answer about its Job is on its way, and all its Pods are told again then.
     Nothing,
@@ -125,23 +122,17 @@ impl Tracker {
         if let Some(named) = self.relists.get_mut(scope) {
             named.insert(uid.clone());
         }
-        let job =
-            pod.controller().filter(|owner| owner.kind == "Job" && owner.api_version.starts_with("batch/"));
+        let job = Identity::of(pod, None).controller.filter(|owner| group_of(&owner.api_version) == "batch");
+        let job = job.filter(|owner| owner.kind == "Job");
         let owner = match job {
             None => None,
-            Some(job) => match self.job_owners.get(&job.uid) {
-                Some(owner) => owner.as_ref(),
+            Some(job) => match self.owners.get(&job.uid) {
+                Some(owner) => owner.and_then(cron_job),
                 None if !self.asking.insert(job.uid.clone()) => return Answer::Nothing,
-                None => {
-                    return Answer::AskJobOwner {
-                        namespace: pod.namespace().to_owned(),
-                        job: job.name.clone(),
-                        uid: job.uid.clone(),
-                    };
-                }
+                None => return Answer::AskJobOwner { namespace: pod.namespace().to_owned(), job },
             },
         };
-        let key = Identity::of(pod, owner).key;
+        let key = Identity::of(pod, owner.as_ref()).key;
         let reference = ObjectRef::new(pod.name()).within(pod.namespace());
         self.by_key.entry(key.clone()).or_default().pods.insert(uid.clone(), reference.clone());
         self.pods.insert(uid, Tracked { key: key.clone(), reference });
@@ -169,20 +160,21 @@ impl Tracker {
         Some(key)
     }
 
-    /// Remembers who owns a Job.
-    pub fn job_owner_is(&mut self, job_uid: String, owner: Option<WorkloadReference>) {
-        if self.job_owners.len() >= MAX_JOB_OWNERS {
-            // Rare, and cheap to rebuild: one metadata GET for each Job that still has Pods in init.
-            self.job_owners.clear();
-        }
-        self.asking.remove(&job_uid);
-        self.job_owners.insert(job_uid, owner);
+    /// Remembers who owns a ReplicaSet or a Job.
+    pub fn owner_is(&mut self, uid: String, owner: Option<OwnerReference>) {
+        self.asking.remove(&uid);
+        self.owners.insert(uid, owner);
+    }
+
+    /// What is known of the owner of a ReplicaSet or a Job.
+    pub fn owners(&self) -> &OwnerCache {
+        &self.owners
     }
 
     /// The CronJob behind a Pod's Job, as far as it is known.
-    pub fn cron_job_of(&self, pod: &PodView) -> Option<&WorkloadReference> {
+    pub fn cron_job_of(&self, pod: &PodView) -> Option<WorkloadReference> {
         let job = pod.controller().filter(|owner| owner.kind == "Job")?;
-        self.job_owners.get(&job.uid)?.as_ref()
+        self.owners.get(&job.uid)?.and_then(cron_job)
     }
 
     /// The Pods of a diagnosis that are in init, by UID.
@@ -245,4 +237,9 @@ impl Tracker {
     pub fn is_empty(&self) -> bool {
         self.pods.is_empty()
     }
+}
+
+/// Runs of a CronJob are attempts of one diagnosis; whoever else makes Jobs has them diagnosed one by one.
+fn cron_job(owner: &OwnerReference) -> Option<WorkloadReference> {
+    (owner.kind == "CronJob").then(|| reference(owner))
 }

@@ -20,6 +20,11 @@ use crate::pod::PodView;
 /// Pods in init have phase Pending, or Failed where nobody retries; of 150,000 running ones none is sent.
 const SELECTOR: &str = "status.phase!=Running,status.phase!=Succeeded";
 
+/// How long one watch request lasts. Five seconds after that the watcher takes a stream on which nothing came, not
+/// even a bookmark, for dead (a load balancer that dropped it without a word) and asks again: kube's own 290 s would be
+/// five minutes in which a crash is not seen.
+const WATCH_SECONDS: u32 = 90;
+
 /// Failures in a row after which the watch is made anew, with a fresh list: a watch that resumes at a version that
 /// is gone, behind a proxy that says so in its own way, would fail for ever.
 const REBUILD_AFTER: u32 = 8;
@@ -37,7 +42,7 @@ enum InitialList {
 
 impl InitialList {
     fn config(self) -> watcher::Config {
-        let config = watcher::Config::default().fields(SELECTOR);
+        let config = watcher::Config::default().fields(SELECTOR).timeout(WATCH_SECONDS);
         match self {
             Self::Streamed => config.streaming_lists(),
             // `any_semantic` is without effect while a page size is set.
@@ -189,15 +194,16 @@ pub(super) fn on_pod(context: &Arc<Context>, scope: &Scope, pod: &Arc<PodView>, 
             events::complain(context, pod, now);
             context.triggers.look(key);
         }
-        Answer::AskJobOwner { namespace, job, uid } => {
+        Answer::AskJobOwner { namespace, job } => {
             let (context, scope, pod) = (context.clone(), scope.clone(), pod.clone());
             tokio::spawn(async move {
+                let uid = job.uid.clone();
                 let owner =
-                    owners::job_owner(&context.client, &namespace, &job).await.unwrap_or_else(|error| {
+                    owners::owner_of(&context.client, &namespace, &job).await.unwrap_or_else(|error| {
                         tracing::warn!(%error, "the owner of a Job is not known; it stands for itself");
                         None
                     });
-                context.tracker().job_owner_is(uid.clone(), owner);
+                context.tracker().owner_is(uid.clone(), owner);
                 on_pod(&context, &scope, &pod, Timestamp::now());
                 // Siblings that came meanwhile were put off. This one may have gone on: told again as well.
                 let stores = context.stores.iter().filter(|(other, _)| *other == scope);

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use jiff::SignedDuration;
 
-use crate::controller::{ListMode, Settings};
+use crate::controller::{CaptureLimits, ListMode, Settings};
 use crate::telemetry::logging::Format;
 
 /// Says why Pods are stuck in their init containers, and keeps the logs before they are gone.
@@ -142,6 +142,7 @@ impl TryFrom<ControllerArguments> for Settings {
             instance: arguments.instance,
             own_namespace: arguments.own_namespace,
             concurrency: usize::from(arguments.concurrency),
+            capture: CaptureLimits::default(),
         })
     }
 }

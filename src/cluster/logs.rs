@@ -10,6 +10,7 @@ use futures::{AsyncBufRead, AsyncBufReadExt};
 use jiff::Timestamp;
 use kube::api::LogParams;
 use kube::{Api, Client};
+use tokio::time::{Instant, timeout_at};
 
 use super::error::summary;
 use crate::diagnose::log::{CollectedLog, LogCollector, LogLimits, LogWindow};
@@ -18,9 +19,11 @@ use crate::pod::attempt::LogRole;
 
 /// How long reading one log may take.
 const READ_TIMEOUT: Duration = Duration::from_secs(30);
-/// How much of one log is read: three times the size at which the kubelet rotates it. What comes after is not
-/// worth the traffic; the newest lines of a log that is larger are asked for by `tail_lines`.
+/// How much of one log is read: three times the size at which the kubelet rotates it. What comes after is not worth the
+/// traffic, but for the newest lines, which are asked for by themselves. (`limitBytes` would cut off just those.)
 const MAX_READ_BYTES: u64 = 32 * 1024 * 1024;
+/// The newest lines of a log that is larger. The runtime cuts lines at 16 KiB, so these are 16 MiB at most.
+const NEWEST_LINES: i64 = 1_000;
 /// Lines of a running container that are looked at.
 const RUNNING_TAIL_LINES: i64 = 400;
 
@@ -39,6 +42,8 @@ pub struct LogRequest {
     pub started_at: Option<Timestamp>,
     /// End of the attempt; none while it runs.
     pub finished_at: Option<Timestamp>,
+    /// How much of it is kept.
+    pub limits: LogLimits,
 }
 
 /// Why a log could not be had.
@@ -97,10 +102,7 @@ pub async fn read_running(client: &Client, request: &LogRequest) -> Result<Colle
 }
 
 async fn read(client: &Client, request: &LogRequest, role: LogRole) -> Result<CollectedLog, LogError> {
-    let read = read_stream(client, request, role);
-    let log = tokio::time::timeout(READ_TIMEOUT, read)
-        .await
-        .map_err(|_| LogError::Failed(format!("not read within {} s", READ_TIMEOUT.as_secs())))??;
+    let log = read_stream(client, request, role).await?;
     if let Some(text) = &log.not_a_log {
         return Err(LogError::Removed(text.clone()));
     }
@@ -111,43 +113,125 @@ async fn read(client: &Client, request: &LogRequest, role: LogRole) -> Result<Co
 }
 
 async fn read_stream(client: &Client, request: &LogRequest, role: LogRole) -> Result<CollectedLog, LogError> {
-    let pods: Api<PodView> = Api::namespaced(client.clone(), &request.namespace);
-    let params = LogParams {
-        container: Some(request.container.clone()),
-        previous: role == LogRole::Previous,
-        timestamps: true,
-        tail_lines: request.finished_at.is_none().then_some(RUNNING_TAIL_LINES),
-        ..LogParams::default()
-    };
-    let stream = pods.log_stream(&request.pod, &params).await.map_err(|error| refused(&error))?;
+    let deadline = Instant::now() + READ_TIMEOUT;
     let window = LogWindow { started_at: request.started_at, finished_at: request.finished_at };
-    let mut collector = LogCollector::new(window, LogLimits::default());
+    let mut collector = LogCollector::new(window, request.limits);
+    let part = match request.finished_at {
+        Some(_) => Part::Whole(role),
+        None => Part::Newest(role, RUNNING_TAIL_LINES),
+    };
+    let mut read = 0;
+    let opened = timeout_at(deadline, open(client, request, part)).await;
+    let stream = opened.unwrap_or_else(|_| Err(LogError::Failed(late())))?;
+    match pump(stream, Some(deadline), |chunk| {
+        read += chunk.len();
+        collector.push(chunk);
+    })
+    .await
+    {
+        Pumped::End => {}
+        Pumped::Full => {
+            collector.go_on();
+            collector.gap();
+            // Without them the log ends at the gap, which says so.
+            let newest = timeout_at(deadline, open(client, request, Part::Newest(role, NEWEST_LINES))).await;
+            if let Ok(Ok(stream)) = newest {
+                pump(stream, Some(deadline), |chunk| collector.push(chunk)).await;
+            }
+        }
+        Pumped::Broken(error) if read == 0 => return Err(LogError::Failed(error)),
+        // What came before the break is genuine.
+        Pumped::Broken(error) => {
+            tracing::debug!(error, pod = request.pod, "log broke off");
+            collector.mark_partial();
+        }
+    }
+    Ok(collector.finish())
+}
+
+/// Which part of a log is asked for.
+#[derive(Clone, Copy, Debug)]
+pub enum Part {
+    /// All that is there.
+    Whole(LogRole),
+    /// The last lines.
+    Newest(LogRole, i64),
+    /// All that is there and all that comes, until the container ends.
+    Follow,
+    /// Of what is there the last lines, but nothing older than that, and all that comes.
+    FollowFrom {
+        /// Lines.
+        newest: Option<i64>,
+        /// Time of the first line wanted; to the second, so that some lines come twice.
+        since: Option<Timestamp>,
+    },
+}
+
+/// Asks for a log.
+///
+/// # Errors
+/// What API server or kubelet answered in place of a log.
+pub async fn open(client: &Client, request: &LogRequest, part: Part) -> Result<impl AsyncBufRead, LogError> {
+    let pods: Api<PodView> = Api::namespaced(client.clone(), &request.namespace);
+    let params =
+        LogParams { container: Some(request.container.clone()), timestamps: true, ..LogParams::default() };
+    let params = match part {
+        Part::Whole(role) => LogParams { previous: role == LogRole::Previous, ..params },
+        Part::Newest(role, lines) => {
+            LogParams { previous: role == LogRole::Previous, tail_lines: Some(lines), ..params }
+        }
+        Part::Follow => LogParams { follow: true, ..params },
+        Part::FollowFrom { newest, since } => {
+            LogParams { follow: true, tail_lines: newest, since_time: since, ..params }
+        }
+    };
+    pods.log_stream(&request.pod, &params).await.map_err(|error| refused(&error))
+}
+
+/// How reading ended.
+#[derive(Debug)]
+pub enum Pumped {
+    /// At the end of the log.
+    End,
+    /// At the bound of what is read at once, 32 MiB.
+    Full,
+    /// Before it: the connection broke, or it took too long.
+    Broken(String),
+}
+
+/// Reads a stream to its end, or up to 32 MiB.
+pub async fn pump(
+    stream: impl AsyncBufRead,
+    deadline: Option<Instant>,
+    mut take: impl FnMut(&[u8]),
+) -> Pumped {
     let mut stream = std::pin::pin!(stream);
     let mut read: u64 = 0;
     loop {
-        let chunk = match stream.fill_buf().await {
-            Ok(chunk) => chunk,
-            // What came before the break is genuine.
-            Err(error) if read > 0 => {
-                tracing::debug!(%error, pod = request.pod, "log broke off");
-                collector.mark_partial();
-                break;
-            }
-            Err(error) => return Err(LogError::Failed(error.to_string())),
+        let chunk = match deadline {
+            Some(deadline) => timeout_at(deadline, stream.fill_buf()).await,
+            None => Ok(stream.fill_buf().await),
+        };
+        let chunk = match chunk {
+            Ok(Ok(chunk)) => chunk,
+            Ok(Err(error)) => return Pumped::Broken(error.to_string()),
+            Err(_) => return Pumped::Broken(late()),
         };
         if chunk.is_empty() {
-            break;
+            return Pumped::End;
         }
-        collector.push(chunk);
+        take(chunk);
         let length = chunk.len();
         read += length as u64;
         stream.as_mut().consume(length);
         if read >= MAX_READ_BYTES {
-            collector.mark_partial();
-            break;
+            return Pumped::Full;
         }
     }
-    Ok(collector.finish())
+}
+
+fn late() -> String {
+    format!("not read within {} s", READ_TIMEOUT.as_secs())
 }
 
 /// The answers of API server and kubelet to a log request (semantics §3.3).

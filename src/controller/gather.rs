@@ -8,6 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use kube::Api;
 
 use super::Context;
+use super::capture::Ghost;
 use super::policy::{NamespacePolicy, threshold};
 use super::rerun;
 use super::track::Left;
@@ -39,6 +40,8 @@ pub(super) struct Candidate {
     pub(super) progress: InitProgress,
     pub(super) stuck_since: Option<Timestamp>,
     pub(super) stuck_after: SignedDuration,
+    /// It has left, and this is how it was seen last.
+    gone: bool,
 }
 
 impl Candidate {
@@ -64,7 +67,20 @@ impl Candidate {
             ),
             progress,
             pod,
+            gone: false,
         }
+    }
+
+    /// A Pod that has left, as it was before: that it was being deleted says nothing of what went wrong.
+    pub(super) fn ghost(
+        context: &Context,
+        ghost: &Ghost,
+        policy: &NamespacePolicy,
+        stored: Option<&InitDiagnosisStatus>,
+    ) -> Self {
+        let mut pod = PodView::clone(&ghost.pod);
+        pod.metadata.deletion_timestamp = None;
+        Self { gone: true, ..Self::new(context, Arc::new(pod), policy, stored) }
     }
 
     fn assess(
@@ -114,6 +130,7 @@ pub(super) fn looks_bad(context: &Context, candidate: &Candidate, now: Timestamp
 /// Observes the Pods: looks up what they wait for and what they print, and assesses them.
 pub(super) async fn observe(
     context: &Context,
+    key: &DiagnosisKey,
     candidates: Vec<Candidate>,
     stored: Option<&InitDiagnosisStatus>,
     now: Timestamp,
@@ -136,7 +153,8 @@ pub(super) async fn observe(
     let questions = names.into_iter().map(|name| look_up(context, name)).collect();
     let lookups: ServiceLookups = in_parallel(questions).await.into_iter().collect();
 
-    let looks = failing().take(MAX_RUNNING_LOOKS).map(|candidate| look(context, candidate, now)).collect();
+    let present = failing().filter(|candidate| !candidate.gone);
+    let looks = present.take(MAX_RUNNING_LOOKS).map(|candidate| look(context, key, candidate, now)).collect();
     let running: BTreeMap<String, CapturedAttempt> = in_parallel(looks).await.into_iter().flatten().collect();
 
     candidates
@@ -158,6 +176,7 @@ pub(super) async fn observe(
                 node: pod.spec.node_name.clone(),
                 created_at: pod.metadata.creation_timestamp.as_ref().map(|time| time.0),
                 failed: pod.phase() == "Failed",
+                gone: candidate.gone,
                 pod_status: kubectl_status_by(context.printer, pod).text,
                 restarts: candidate.progress.step().map(|step| step.restarts),
                 stuck_since: candidate.stuck_since,
@@ -175,11 +194,16 @@ async fn look_up(context: &Context, name: ServiceName) -> (ServiceName, Lookup<S
 }
 
 /// What the container that runs in a Pod has printed so far, by the Pod's UID.
-async fn look(context: &Context, candidate: &Candidate, now: Timestamp) -> Option<(String, CapturedAttempt)> {
+async fn look(
+    context: &Context,
+    key: &DiagnosisKey,
+    candidate: &Candidate,
+    now: Timestamp,
+) -> Option<(String, CapturedAttempt)> {
     let step = candidate.progress.step()?;
     let statuses = &candidate.pod.status.init_container_statuses;
     let attempt = statuses.iter().find(|status| status.name == step.container).and_then(running_attempt)?;
-    let looked = context.captures.look_at_running(&candidate.pod, &attempt, now).await;
+    let looked = context.captures.look_at_running(&candidate.pod, key, &attempt, now).await;
     Some((candidate.pod.uid().to_owned(), looked))
 }
 
@@ -195,7 +219,7 @@ fn stored_logs<'a>(
     let entry = stored.and_then(|stored| stored.affected.iter().find(|entry| entry.uid == uid));
     let attempts = entry.into_iter().flat_map(|entry| &entry.attempts);
     // What a running attempt printed is looked at anew.
-    attempts.filter(|attempt| attempt.exit_code.is_some()).filter_map(|attempt| {
+    attempts.filter(|attempt| attempt.has_ended()).filter_map(|attempt| {
         Some(log_facts(&attempt.init_container, attempt.number, attempt.excerpt.as_deref()?))
     })
 }

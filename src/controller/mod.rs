@@ -16,6 +16,7 @@ mod settings;
 pub mod track;
 mod watch;
 
+pub use capture::{CaptureLimits, ReadLimits, StreamLimits};
 pub use error::ControllerError;
 pub use run::run;
 pub use settings::{ListMode, Settings};

@@ -6,6 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::Api;
 
+use super::capture::Ghost;
 use super::error::ReconcileError;
 use super::gather::{self, Candidate};
 use super::queue::Next;
@@ -50,18 +51,21 @@ async fn step(context: &Arc<Context>, key: &DiagnosisKey) -> Result<Next, Reconc
     };
     let pods: Vec<_> = references.iter().filter_map(|(uid, reference)| context.pod(uid, reference)).collect();
     let open = known.is_some_and(|known| !known.closed);
+    let ghosts = context.captures.ghosts(key);
     let policy = context.policies.of(&context.client, &key.namespace, now).await;
     if policy.ignored && !open {
         tracing::debug!(diagnosis = %key, "ignored with its namespace");
+        forget(context, &ghosts);
         return Ok(Next::Await);
     }
-    if !open {
+    if !open && ghosts.is_empty() {
         // The cheap way out, without a single call, for the healthy start of every Pod with init containers.
-        let candidates = pods.iter().map(|pod| Candidate::new(context, pod.clone(), &policy, None));
+        let candidates: Vec<_> =
+            pods.iter().map(|pod| Candidate::new(context, pod.clone(), &policy, None)).collect();
         let assessments: Vec<_> =
-            candidates.map(|candidate| gather::looks_bad(context, &candidate, now)).collect();
+            candidates.iter().map(|candidate| gather::looks_bad(context, candidate, now)).collect();
         if assessments.iter().all(|assessment| assessment.verdict().is_none()) {
-            return Ok(next_threshold(&assessments));
+            return Ok(next_threshold(context, key, &candidates, &assessments, now));
         }
     }
     if let Some(wait) = wait_for_logs(context, key, &pods, now) {
@@ -73,9 +77,12 @@ async fn step(context: &Arc<Context>, key: &DiagnosisKey) -> Result<Next, Reconc
     let status = stored.as_ref().and_then(|stored| stored.status.as_ref());
     let first_look = known.is_some_and(|known| !known.looked_at);
     if let Some(status) = status.filter(|_| first_look) {
-        remember_written(context, status);
+        remember_written(context, key, status);
     }
-    let newest = pods.iter().max_by_key(|pod| pod.metadata.creation_timestamp.clone());
+    let newest = pods
+        .iter()
+        .chain(ghosts.iter().map(|ghost| &ghost.pod))
+        .max_by_key(|pod| pod.metadata.creation_timestamp.clone());
     let identity = match (newest, &stored) {
         (Some(pod), _) => Identity::of(pod, context.tracker().cron_job_of(pod).as_ref()),
         (None, Some(stored)) => gather::stored_identity(key, &stored.spec),
@@ -89,17 +96,27 @@ async fn step(context: &Arc<Context>, key: &DiagnosisKey) -> Result<Next, Reconc
         && context.tracker().count_known(&key.namespace, &prefix) >= MAX_GENERATED
     {
         tracing::debug!(diagnosis = %key, "not kept: {MAX_GENERATED} diagnoses of such Pods are there");
+        forget(context, &ghosts);
         return Ok(Next::Await);
     }
 
-    let left = left_pods(context, key, status, &pods, now);
+    let mut left = left_pods(context, key, status, &pods, now);
+    let was_open = status.is_some_and(|status| status.state.is_some() && !plan::is_closed(status));
+    // Without an open diagnosis, what they left opens one first; that they left is its next change.
+    for Ghost { pod, left_at } in ghosts.iter().filter(|_| was_open) {
+        if !left.iter().any(|left| left.uid == pod.uid()) {
+            left.push(Left { name: pod.name().to_owned(), uid: pod.uid().to_owned(), at: *left_at });
+        }
+    }
     let departures = gather::departures(context, key, &left).await;
     let owner = owner_of(context, &identity).await;
     let spec = stored.as_ref().map(|stored| &stored.spec);
     let facts = workloads::workload_facts(&context.client, &identity, owner, spec).await;
     let facts = WorkloadFacts { ignored: facts.ignored || policy.ignored, ..facts };
-    let candidates = pods.iter().map(|pod| Candidate::new(context, pod.clone(), &policy, status)).collect();
-    let observations = gather::observe(context, candidates, status, now).await;
+    let present = pods.iter().map(|pod| Candidate::new(context, pod.clone(), &policy, status));
+    let gone = ghosts.iter().map(|ghost| Candidate::ghost(context, ghost, &policy, status));
+    let candidates = present.chain(gone).collect();
+    let observations = gather::observe(context, key, candidates, status, now).await;
     let seen = Observation { facts, pods: observations, departures, first_look };
     let plan = plan::plan(stored.as_ref(), &seen, now);
     tracing::debug!(diagnosis = %key, writes = plan.status.is_some(), events = plan.events.len(), "planned");
@@ -110,11 +127,29 @@ async fn step(context: &Arc<Context>, key: &DiagnosisKey) -> Result<Next, Reconc
         .into_iter()
         .filter(|left| seen.departures.iter().any(|departure| departure.uid == left.uid))
         .collect();
-    for left in &departed {
-        context.captures.forget(&left.uid);
+    for departure in &seen.departures {
+        let ids: Vec<_> = departure.attempts.iter().map(|attempt| attempt.container_id.clone()).collect();
+        context.captures.written(&departure.uid, &ids);
+        context.captures.settle(&departure.uid);
     }
     context.tracker().settle(key, &departed);
+    if !was_open && !ghosts.is_empty() {
+        let is_open = context.tracker().known(key).is_some_and(|known| !known.closed);
+        if is_open {
+            return Ok(Next::At(now));
+        }
+        for ghost in &ghosts {
+            context.captures.let_go(ghost.pod.uid());
+        }
+    }
     Ok(recheck_at.map_or(Next::Await, Next::At))
+}
+
+/// Nothing is to be kept of these.
+fn forget(context: &Context, ghosts: &[Ghost]) {
+    for ghost in ghosts {
+        context.captures.forget(ghost.pod.uid());
+    }
 }
 
 /// Who made the direct controller: asked once, then remembered.
@@ -128,12 +163,27 @@ async fn owner_of(context: &Context, identity: &Identity) -> Result<Option<Owner
     Ok(owner)
 }
 
-fn next_threshold(assessments: &[Assessment]) -> Next {
-    let thresholds = assessments.iter().filter_map(|assessment| match assessment {
-        Assessment::Waiting { until } => *until,
-        _ => None,
-    });
-    thresholds.min().map_or(Next::Await, Next::At)
+/// When the first of these Pods could count as stuck. At half of that time its log begins to be followed.
+fn next_threshold(
+    context: &Context,
+    key: &DiagnosisKey,
+    candidates: &[Candidate],
+    assessments: &[Assessment],
+    now: Timestamp,
+) -> Next {
+    let mut next: Option<Timestamp> = None;
+    for (candidate, assessment) in candidates.iter().zip(assessments) {
+        let Assessment::Waiting { until: Some(until) } = assessment else { continue };
+        let half = until.checked_sub(candidate.stuck_after / 2).unwrap_or(*until);
+        let at = if half <= now {
+            context.captures.follow_stuck(&candidate.pod, key);
+            *until
+        } else {
+            half
+        };
+        next = Some(next.map_or(at, |next| next.min(at)));
+    }
+    next.map_or(Next::Await, Next::At)
 }
 
 /// When to come back, if the logs of an end that was just seen are about to arrive. A workload of which always some
@@ -144,7 +194,8 @@ fn wait_for_logs(
     pods: &[Arc<PodView>],
     now: Timestamp,
 ) -> Option<Timestamp> {
-    let under_way = pods.iter().any(|pod| context.captures.are_under_way(pod.uid()));
+    let under_way = pods.iter().any(|pod| context.captures.are_under_way(pod.uid()))
+        || context.tracker().left_of(key).iter().any(|left| context.captures.are_under_way(&left.uid));
     let mut put_off = context.put_off();
     if under_way {
         let since = *put_off.entry(key.clone()).or_insert(now);
@@ -158,10 +209,14 @@ fn wait_for_logs(
 }
 
 /// Attempts that an earlier process has written must not be read and counted again.
-fn remember_written(context: &Context, status: &InitDiagnosisStatus) {
+fn remember_written(context: &Context, key: &DiagnosisKey, status: &InitDiagnosisStatus) {
     for entry in &status.affected {
-        let ended = entry.attempts.iter().filter(|attempt| attempt.exit_code.is_some());
-        context.captures.are_written(&entry.uid, ended.filter_map(|attempt| attempt.container_id.clone()));
+        let ended = entry.attempts.iter().filter(|attempt| attempt.has_ended());
+        context.captures.are_written(
+            key,
+            &entry.uid,
+            ended.filter_map(|attempt| attempt.container_id.clone()),
+        );
     }
 }
 

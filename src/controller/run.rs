@@ -72,7 +72,7 @@ pub async fn run(settings: Settings) -> Result<(), ControllerError> {
         .unzip();
     let concurrency = settings.concurrency;
     let context = Arc::new(Context {
-        captures: Captures::new(client.clone(), masker.clone(), triggers.clone()),
+        captures: Captures::new(client.clone(), masker.clone(), triggers.clone(), settings.capture),
         client,
         settings,
         masker,

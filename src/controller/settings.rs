@@ -4,6 +4,8 @@ use std::net::SocketAddr;
 
 use jiff::SignedDuration;
 
+use super::capture::CaptureLimits;
+
 /// How the list that a watch begins with is asked for.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum ListMode {
@@ -31,6 +33,8 @@ pub struct Settings {
     pub own_namespace: Option<String>,
     /// Diagnoses that are worked on at once.
     pub concurrency: usize,
+    /// Bounds on what is read of logs.
+    pub capture: CaptureLimits,
 }
 
 impl Default for Settings {
@@ -43,6 +47,7 @@ impl Default for Settings {
             instance: "initwatch".to_owned(),
             own_namespace: None,
             concurrency: 16,
+            capture: CaptureLimits::default(),
         }
     }
 }

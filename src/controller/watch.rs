@@ -172,15 +172,18 @@ fn slow_from(context: &Context) -> SignedDuration {
 
 /// A Pod has left: gone, or past init.
 pub(super) fn on_left(context: &Context, uid: &str, now: Timestamp) {
-    let mut tracker = context.tracker();
-    let left = tracker.left(uid, now);
-    let open = left.as_ref().and_then(|key| tracker.known(key)).is_some_and(|known| !known.closed);
-    drop(tracker);
-    if !open {
+    let (left, open) = {
+        let mut tracker = context.tracker();
+        let left = tracker.left(uid, now);
+        let open = left.as_ref().and_then(|key| tracker.known(key)).is_some_and(|known| !known.closed);
+        (left, open)
+    };
+    let pending = context.captures.pod_left(uid, now);
+    if !open && pending.is_none() {
         // With an open diagnosis, what is held of it is written down first.
         context.captures.forget(uid);
     }
-    if let Some(key) = left {
+    if let Some(key) = left.or(pending) {
         context.triggers.look(key);
     }
 }
@@ -190,7 +193,8 @@ pub(super) fn on_pod(context: &Arc<Context>, scope: &Scope, pod: &Arc<PodView>, 
     let answer = context.tracker().seen(scope, pod);
     match answer {
         Answer::Look(key) => {
-            context.captures.observe(pod, &key);
+            let workload_failed = context.tracker().known(&key).is_some();
+            context.captures.observe(pod, &key, workload_failed);
             events::complain(context, pod, now);
             context.triggers.look(key);
         }

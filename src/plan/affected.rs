@@ -6,12 +6,14 @@ use jiff::Timestamp;
 
 use super::attempts::{self, MAX_LOGGED_PODS};
 use super::observed::{CapturedAttempt, Departure, NoText, Observation, PodObservation};
-use super::{time, whole_seconds};
+use super::{is_closed, time, whole_seconds};
 use crate::api::v1alpha1::{
     AffectedOmitted, AffectedPod, Attempt, AttemptTotals, InitDiagnosisStatus, InitLogSpec,
 };
 use crate::diagnose::cut;
 
+/// Stands in the place of a cause where nothing failed and logs are kept on request.
+const SUCCEEDED: &str = "Succeeded";
 /// Pods listed by name (DESIGN D2).
 const MAX_LISTED: usize = 20;
 /// Rows that count the Pods that are not listed.
@@ -35,8 +37,16 @@ pub(super) struct Folded {
 }
 
 /// The Pods that are affected now: those that fail, without the Failed ones that their controller has replaced.
-pub(super) fn current(seen: &Observation) -> Vec<&PodObservation> {
-    seen.pods.iter().filter(|pod| pod.assessment.verdict().is_some() && !is_replaced(seen, pod)).collect()
+/// One that is gone counts only where nothing is open yet: that it failed is to be told, and then that it left.
+pub(super) fn current<'a>(
+    old: Option<&InitDiagnosisStatus>,
+    seen: &'a Observation,
+) -> Vec<&'a PodObservation> {
+    let open = old.is_some_and(|old| !is_closed(old));
+    let counts = |pod: &&PodObservation| {
+        pod.assessment.verdict().is_some() && !is_replaced(seen, pod) && !(pod.gone && open)
+    };
+    seen.pods.iter().filter(counts).collect()
 }
 
 /// A Failed Pod never runs again; once its controller has another one, that one counts.
@@ -100,10 +110,14 @@ impl Fold {
         let verdict = pod.assessment.verdict();
         let Some(index) = known.or_else(|| {
             // A Failed Pod that was replaced before it was ever seen still leaves its log.
-            verdict?;
+            if verdict.is_none() && !pod.leaves_successes() {
+                return None;
+            }
             self.entries.push(AffectedPod {
                 pod: pod.name.clone(),
                 uid: pod.uid.clone(),
+                cause: SUCCEEDED.to_owned(),
+                node: pod.node.clone(),
                 ..AffectedPod::default()
             });
             Some(self.entries.len() - 1)
@@ -125,8 +139,11 @@ impl Fold {
             entry.restarts = pod.restarts.map(|restarts| restarts.max(0));
             entry.left_at = if is_affected { None } else { entry.left_at.or(Some(time(whole_seconds(now)))) };
         }
+        if pod.leaves_successes() {
+            entry.left_at.get_or_insert(time(whole_seconds(now)));
+        }
         // What was known of a running attempt gives way to what is seen of it now.
-        entry.attempts.retain(|attempt| attempt.exit_code.is_some());
+        entry.attempts.retain(Attempt::has_ended);
         entry.attempts.extend(pod.running.iter().map(|running| attempts::entry(running, None)));
         self.merge_attempts(&mut entry, &pod.attempts);
         if let Some(slot) = self.entries.get_mut(index) {
@@ -150,7 +167,7 @@ impl Fold {
         for captured in captured {
             let id = cut(&captured.container_id, 128);
             let same = |known: &Attempt| known.container_id.as_deref() == Some(id.as_str());
-            if entry.attempts.iter().any(|known| same(known) && known.exit_code.is_some()) {
+            if entry.attempts.iter().any(|known| same(known) && known.has_ended()) {
                 continue;
             }
             // What was known of it while it ran gives way.
@@ -166,7 +183,7 @@ impl Fold {
             entry.attempts.push(attempts::entry(captured, name));
         }
         let (ended, running): (Vec<_>, Vec<_>) =
-            std::mem::take(&mut entry.attempts).into_iter().partition(|attempt| attempt.exit_code.is_some());
+            std::mem::take(&mut entry.attempts).into_iter().partition(Attempt::has_ended);
         let (kept, _) = attempts::choose(ended);
         entry.attempts = kept;
         entry.attempts.extend(running.into_iter().next_back());

@@ -27,7 +27,7 @@ pub(super) fn entry(captured: &CapturedAttempt, log: Option<String>) -> Attempt 
         number: captured.number,
         container_id: Some(cut(&captured.container_id, 128)),
         started_at: captured.started_at.map(time),
-        finished_at: end.and_then(|end| end.finished_at).map(time),
+        finished_at: finished_at(captured).map(time),
         exit_code: end.map(|end| end.exit_code),
         signal: end.and_then(|end| end.signal),
         reason: end.and_then(|end| end.reason.as_deref()).map(|reason| cut(reason, 128)),
@@ -38,6 +38,10 @@ pub(super) fn entry(captured: &CapturedAttempt, log: Option<String>) -> Attempt 
         log,
         telling: text.map(|text| text.telling),
     }
+}
+
+fn finished_at(captured: &CapturedAttempt) -> Option<jiff::Timestamp> {
+    captured.end.as_ref().and_then(|end| end.finished_at).or(captured.interrupted_at)
 }
 
 fn holds(text: &CapturedText) -> String {
@@ -69,7 +73,10 @@ fn size(bytes: u64) -> String {
 /// The InitLog of an attempt. None where there is no log: a termination message is in the status already.
 pub(super) fn log_of(entry: &AffectedPod, captured: &CapturedAttempt) -> Option<(String, InitLogSpec)> {
     let text = captured.text.as_ref().ok().filter(|text| text.source != AttemptSource::TerminationMessage)?;
-    let end = captured.end.as_ref()?;
+    if !captured.has_ended() {
+        return None;
+    }
+    let end = captured.end.as_ref();
     let name = log_name(&entry.pod, &captured.container, captured.number, &captured.container_id);
     let spec = InitLogSpec {
         pod: entry.pod.clone(),
@@ -80,9 +87,9 @@ pub(super) fn log_of(entry: &AffectedPod, captured: &CapturedAttempt) -> Option<
         node: entry.node.clone(),
         image: captured.image.as_deref().map(|image| cut(image, 512)),
         started_at: captured.started_at.map(time),
-        finished_at: end.finished_at.map(time),
-        exit_code: Some(end.exit_code),
-        reason: end.reason.as_deref().map(|reason| cut(reason, 128)),
+        finished_at: finished_at(captured).map(time),
+        exit_code: end.map(|end| end.exit_code),
+        reason: end.and_then(|end| end.reason.as_deref()).map(|reason| cut(reason, 128)),
         source: text.source,
         bytes: i64::try_from(text.bytes).unwrap_or(i64::MAX),
         truncated: text.truncated,
@@ -124,6 +131,7 @@ mod tests {
             container_id: format!("containerd://{number:08}"),
             started_at: None,
             end: None,
+            interrupted_at: None,
             image: None,
             text: Err(super::super::observed::NoText::Lost("not read".to_owned())),
         };

@@ -32,6 +32,8 @@ pub(super) enum Decision {
     Keep,
     /// The same, but over at that time if nothing happens.
     Later(Timestamp),
+    /// Nothing failed; logs of attempts that succeeded are kept on request.
+    Succeed,
     /// It is over.
     Resolve {
         /// How it ended.
@@ -68,7 +70,8 @@ pub(super) fn decide(
         return Decision::Open { state };
     }
     let Some(open) = open else {
-        return Decision::Nothing;
+        let kept = seen.pods.iter().any(PodObservation::leaves_successes);
+        return if kept { Decision::Succeed } else { Decision::Nothing };
     };
     let passed = seen.departures.iter().any(|departure| departure.fate == Fate::PassedInit);
     let in_init = seen
@@ -117,7 +120,7 @@ pub(super) fn next_look(
 ) -> Option<Timestamp> {
     let after = |wait: SignedDuration| now.checked_add(wait).ok();
     match decision {
-        Decision::Nothing | Decision::Resolve { .. } => None,
+        Decision::Nothing | Decision::Succeed | Decision::Resolve { .. } => None,
         Decision::Later(at) => Some(*at),
         Decision::Keep => after(SETTLING),
         Decision::Open { .. } => {
@@ -187,11 +190,32 @@ pub(super) fn advance(
                 status.pod_status = None;
             }
         }
+        Decision::Succeed => succeed(status, old, seen, now),
         Decision::Keep | Decision::Later(_) | Decision::Nothing => {}
     }
     add_unchecked(status, &seen.facts.unchecked);
     add_unchecked(status, lost);
     conditions(status, now);
+}
+
+/// Says that all went well; where something failed before, that stays what the diagnosis is about.
+fn succeed(
+    status: &mut InitDiagnosisStatus,
+    old: Option<&InitDiagnosisStatus>,
+    seen: &Observation,
+    now: Timestamp,
+) {
+    if old.is_some_and(|old| old.state != Some(State::Succeeded)) {
+        return;
+    }
+    let Some(pod) = seen.pods.iter().find(|pod| pod.leaves_successes()) else { return };
+    let names: Vec<_> = pod.attempts.iter().map(|attempt| attempt.container.as_str()).collect();
+    status.state = Some(State::Succeeded);
+    status.severity = Some(Severity::Info);
+    status.resolved_at = Some(time(now));
+    let (names, pod) = (names.join(", "), &pod.name);
+    let summary = format!("{names} of Pod {pod} succeeded; the logs are kept because the Pod asks for that");
+    status.summary = Some(cut(&summary, 1024));
 }
 
 /// The cause that stands on top: the highest severity, then the most Pods, then the oldest.

@@ -19,7 +19,9 @@ pub use observed::{
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use crate::api::v1alpha1::{InitDiagnosis, InitDiagnosisSpec, InitDiagnosisStatus, InitLogSpec, State};
+use crate::api::v1alpha1::{
+    Attempt, InitDiagnosis, InitDiagnosisSpec, InitDiagnosisStatus, InitLogSpec, State,
+};
 use life::Decision;
 
 /// What is to be written.
@@ -47,7 +49,7 @@ pub fn plan(stored: Option<&InitDiagnosis>, seen: &Observation, now: Timestamp) 
     let old = stored.and_then(|stored| stored.status.as_ref());
     // Without a status the object is the remains of a crash between its creation and its first status.
     let old = old.filter(|status| status.state.is_some());
-    let affected = affected::current(seen);
+    let affected = affected::current(old, seen);
     let decision = life::decide(old, seen, &affected, now);
     let waiting_until = seen.pods.iter().filter_map(PodObservation::waits_until).min();
 
@@ -57,7 +59,7 @@ pub fn plan(stored: Option<&InitDiagnosis>, seen: &Observation, now: Timestamp) 
         Decision::Later(at) => {
             result.recheck_at = earliest(result.recheck_at, Some(at));
         }
-        Decision::Open { .. } | Decision::Resolve { .. } | Decision::Keep => {}
+        Decision::Open { .. } | Decision::Resolve { .. } | Decision::Keep | Decision::Succeed => {}
     }
     let mut status = old.cloned().unwrap_or_default();
     let folded = affected::fold(old, seen, &affected, now);
@@ -107,7 +109,7 @@ fn is_worth_writing(old: &InitDiagnosisStatus, new: &InitDiagnosisStatus) -> boo
         for entry in &mut status.affected {
             entry.pod_status = None;
             entry.restarts = None;
-            entry.attempts.retain(|attempt| attempt.exit_code.is_some());
+            entry.attempts.retain(Attempt::has_ended);
         }
         status
     }

@@ -88,6 +88,8 @@ pub struct PodObservation {
     pub created_at: Option<Timestamp>,
     /// Phase Failed: it will never run again.
     pub failed: bool,
+    /// It has left (deleted, or past init), and this is how it was seen last.
+    pub gone: bool,
     /// STATUS as kubectl prints it.
     pub pod_status: String,
     /// Restarts of the init container that blocks.
@@ -102,7 +104,20 @@ pub struct PodObservation {
     pub running: Option<CapturedAttempt>,
 }
 
+impl CapturedAttempt {
+    /// Whether it is over.
+    pub(super) fn has_ended(&self) -> bool {
+        self.end.is_some() || self.interrupted_at.is_some()
+    }
+}
+
 impl PodObservation {
+    /// Whether it is gone and leaves logs of attempts that succeeded, which are kept on request.
+    pub(super) fn leaves_successes(&self) -> bool {
+        let succeeded = |attempt: &CapturedAttempt| attempt.end.as_ref().is_some_and(|end| !end.failed);
+        self.gone && self.attempts.iter().any(|attempt| attempt.text.is_ok() && succeeded(attempt))
+    }
+
     /// When a Pod that is not failing would count as stuck.
     pub(super) fn waits_until(&self) -> Option<Timestamp> {
         match self.assessment {
@@ -123,8 +138,10 @@ pub struct CapturedAttempt {
     pub container_id: String,
     /// Start.
     pub started_at: Option<Timestamp>,
-    /// The end; none for an attempt that runs.
+    /// The end; none for an attempt that runs, or whose end nobody told.
     pub end: Option<EndedAttempt>,
+    /// When an attempt was over whose end nobody told: its Pod was deleted by force, say.
+    pub interrupted_at: Option<Timestamp>,
     /// Image of the container.
     pub image: Option<String>,
     /// Its output, or why there is none.

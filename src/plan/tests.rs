@@ -90,6 +90,7 @@ impl Story {
 
 fn pod(uid: &str, assessment: Assessment) -> PodObservation {
     PodObservation {
+        gone: false,
         name: format!("api-1-{uid}"),
         uid: uid.to_owned(),
         node: Some("node-a".to_owned()),
@@ -131,6 +132,7 @@ fn attempt(uid: &str, number: i32, text: Result<&str, &str>) -> CapturedAttempt 
         started_at: Some(second(i64::from(number) * 10)),
         finished_at: Some(second(i64::from(number) * 10 + 1)),
         exit_code: 3,
+        failed: true,
         signal: None,
         reason: Some("Error".to_owned()),
         message: None,
@@ -148,6 +150,7 @@ fn attempt(uid: &str, number: i32, text: Result<&str, &str>) -> CapturedAttempt 
         source: AttemptSource::Current,
     });
     CapturedAttempt {
+        interrupted_at: None,
         container: "migrate".to_owned(),
         number,
         container_id,

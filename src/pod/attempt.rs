@@ -31,6 +31,8 @@ pub struct EndedAttempt {
     pub finished_at: Option<Timestamp>,
     /// Exit code.
     pub exit_code: i32,
+    /// It ended badly: with another code than 0, or at all where it was meant to stay (a native sidecar).
+    pub failed: bool,
     /// Signal, as far as the code implies one.
     pub signal: Option<i32>,
     /// Reason that the kubelet or the runtime gave.
@@ -54,22 +56,20 @@ pub struct RunningAttempt {
     pub started_at: Option<Timestamp>,
 }
 
-/// The attempts of init containers that ended badly, oldest first by container.
-///
-/// An exit with 0 is a success and no attempt of interest, but for a sidecar that was meant to stay.
-pub fn failed_attempts(pod: &PodView) -> Vec<EndedAttempt> {
+/// The attempts of init containers that have ended, oldest first by container.
+pub fn ended_attempts(pod: &PodView) -> Vec<EndedAttempt> {
     let mut attempts = Vec::new();
     for status in &pod.status.init_container_statuses {
         let Some(spec) = pod.init_container(&status.name) else {
             continue;
         };
-        let failed = |ended: &&Terminated| ended.exit_code != 0 || spec.is_sidecar();
+        let stays = spec.is_sidecar();
         // `lastState` is the older of the two (kubelet, convertToAPIContainerStatuses).
-        if let Some(ended) = status.last_state.terminated.as_ref().filter(failed) {
-            attempts.extend(ended_attempt(status, ended, previous_of(status)));
+        if let Some(ended) = &status.last_state.terminated {
+            attempts.extend(ended_attempt(status, ended, stays, previous_of(status)));
         }
-        if let Some(ended) = status.state.terminated.as_ref().filter(failed) {
-            attempts.extend(ended_attempt(status, ended, (status.restart_count, LogRole::Current)));
+        if let Some(ended) = &status.state.terminated {
+            attempts.extend(ended_attempt(status, ended, stays, (status.restart_count, LogRole::Current)));
         }
     }
     attempts
@@ -101,6 +101,7 @@ fn previous_of(status: &ContainerStatus) -> (i32, LogRole) {
 fn ended_attempt(
     status: &ContainerStatus,
     ended: &Terminated,
+    stays: bool,
     (number, role): (i32, LogRole),
 ) -> Option<EndedAttempt> {
     // Without an ID (`ContainerStatusUnknown`) there is neither a log nor a name for the attempt.
@@ -112,6 +113,7 @@ fn ended_attempt(
         started_at: known_time(ended.started_at.as_ref()),
         finished_at: known_time(ended.finished_at.as_ref()),
         exit_code: ended.exit_code,
+        failed: ended.exit_code != 0 || stays,
         signal: ended.effective_signal(),
         reason: ended.reason.clone().filter(|reason| !reason.is_empty()),
         message: ended.message.clone().filter(|message| !message.is_empty()),

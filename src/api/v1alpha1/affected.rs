@@ -71,7 +71,7 @@ pub struct Attempt {
     /// When it ended; absent while it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished_at: Option<Time>,
-    /// Exit code; absent while it runs.
+    /// Exit code; absent while it runs, and where its end was not seen (its Pod was deleted by force).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
     /// Signal that ended it (exit code minus 128), where the code says so.
@@ -104,6 +104,13 @@ pub struct Attempt {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
     pub telling: Option<i32>,
+}
+
+impl Attempt {
+    /// Whether it is over.
+    pub fn has_ended(&self) -> bool {
+        self.exit_code.is_some() || self.finished_at.is_some()
+    }
 }
 
 /// Affected Pods that are not listed, counted.

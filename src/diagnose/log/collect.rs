@@ -65,6 +65,8 @@ pub struct CollectedLog {
     pub truncated: bool,
     /// The log broke off while it was read.
     pub partial: bool,
+    /// Time of the oldest line.
+    pub first_at: Option<Timestamp>,
     /// Time of the newest line.
     pub last_at: Option<Timestamp>,
     /// The answer was an error text in place of a log, although it came with HTTP 200.
@@ -85,11 +87,16 @@ impl CollectedLog {
     }
 }
 
+/// Stands where lines may be missing.
+const GAP: &str = "[… a part of the log is left out …]";
+
 /// Collects a log from chunks of bytes.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct LogCollector {
     window: LogWindow,
     limits: LogLimits,
+    /// Lines up to this time are there already.
+    known_until: Option<Timestamp>,
     /// The line that is being read, as far as it is kept.
     line: Vec<u8>,
     /// Its length, as far as it has come.
@@ -105,6 +112,7 @@ impl LogCollector {
         Self {
             window,
             limits,
+            known_until: None,
             line: Vec::new(),
             line_length: 0,
             folder: Folder::default(),
@@ -129,6 +137,33 @@ impl LogCollector {
     /// The answer broke off, or is not read to its end: what came is genuine.
     pub fn mark_partial(&mut self) {
         self.log.partial = true;
+    }
+
+    /// Goes on with another answer for the same attempt, which may repeat lines that are known.
+    pub fn go_on(&mut self) {
+        if self.line_length > 0 {
+            // A line that broke off comes again as a whole.
+            self.line.clear();
+            self.line_length = 0;
+        }
+        self.known_until = self.log.last_at;
+    }
+
+    /// Says that lines may be missing between what came and what comes now.
+    pub fn gap(&mut self) {
+        self.log.truncated = true;
+        let ring = &mut self.ring;
+        self.folder.push(GAP.to_owned(), &mut |line| ring.push(line));
+    }
+
+    /// Time of the newest line so far.
+    pub fn last_at(&self) -> Option<Timestamp> {
+        self.log.last_at
+    }
+
+    /// What was collected so far.
+    pub fn snapshot(&self) -> CollectedLog {
+        self.clone().finish()
     }
 
     /// Ends the answer.
@@ -173,6 +208,10 @@ impl LogCollector {
             self.log.lines_outside_window += 1;
             return;
         }
+        if at.is_some() && at <= self.known_until {
+            return;
+        }
+        self.log.first_at = self.log.first_at.or(at);
         self.log.last_at = at.or(self.log.last_at);
         let mut line = clean(text);
         let lost = length.saturating_sub(bytes.len() as u64);
@@ -187,7 +226,7 @@ impl LogCollector {
 }
 
 /// Keeps the first lines and the last ones.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Ring {
     limits: LogLimits,
     head: Vec<String>,

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 const MAX_PERIOD: usize = 4;
 
 /// Folds a stream of lines. Lines come out in order, the last one of a repeated group with a count.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Folder {
     /// Lines that may still turn out to be the begin of a cycle.
     pending: VecDeque<String>,
@@ -14,7 +14,7 @@ pub(super) struct Folder {
 }
 
 /// The last `period` lines of `pending`, seen again and again.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Cycle {
     period: usize,
     /// Complete turns.

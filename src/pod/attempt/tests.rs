@@ -6,7 +6,7 @@ fn attempts(status: &str) -> Vec<EndedAttempt> {
 status: {{initContainerStatuses: [{status}]}}"
     ))
     .unwrap();
-    failed_attempts(&pod)
+    ended_attempts(&pod).into_iter().filter(|attempt| attempt.failed).collect()
 }
 
 fn numbers(attempts: &[EndedAttempt]) -> Vec<(i32, LogRole)> {

@@ -1,0 +1,439 @@
+//! Takes the log of each attempt the moment its end is seen, and of those at risk while they run.
+//!
+//! This hangs on the watch, not on the reconciler: the log of a first attempt lives about a second. What is
+//! brought home waits here, bounded, until a reconcile has written it down.
+
+mod recorder;
+mod risk;
+mod slots;
+mod state;
+mod text;
+mod turns;
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use kube::{Api, Client};
+
+use super::queue::Triggers;
+use crate::api;
+use crate::api::v1alpha1::AttemptSource;
+use crate::cluster::logs::{self, LogError, LogRequest};
+use crate::cluster::read;
+use crate::diagnose::log::{LogLimits, Masker};
+use crate::diagnose::secret_literals;
+use crate::plan::CapturedAttempt;
+use crate::pod::PodView;
+use crate::pod::attempt::{EndedAttempt, LogRole, RunningAttempt, ended_attempts, running_attempt};
+use crate::pod::identity::DiagnosisKey;
+use recorder::{Recording, StreamState};
+use slots::{Admission, Risk};
+use state::State;
+use text::{keeps_successes, keeps_text, text};
+use turns::Turnstile;
+
+pub use slots::StreamLimits;
+pub(super) use state::Ghost;
+pub use turns::ReadLimits;
+
+/// How long the output of a running container is good before it is looked at again.
+const RUNNING_FRESH: SignedDuration = SignedDuration::from_secs(60);
+/// How long after the end of an attempt its stream may take to bring the rest.
+const STREAM_ENDS_WITHIN: Duration = Duration::from_millis(1_500);
+/// How long after a Pod's end its containers may take to end: the longest usual grace period, and some.
+const CONTAINERS_END_WITHIN: Duration = Duration::from_secs(40);
+/// A stream that ended so long ago although its container runs is asked for again.
+const GO_ON_AFTER: SignedDuration = SignedDuration::from_secs(5);
+
+/// Bounds on what is read and held.
+#[derive(Clone, Copy, Debug)]
+pub struct CaptureLimits {
+    /// Reads of ended attempts.
+    pub reads: ReadLimits,
+    /// Followed containers.
+    pub streams: StreamLimits,
+    /// Of one log.
+    pub log: LogLimits,
+    /// Attempts whose text is held until it is written.
+    pub held: usize,
+}
+
+impl Default for CaptureLimits {
+    fn default() -> Self {
+        Self {
+            reads: ReadLimits { total: 32, per_node: 4, waiting: 10_000 },
+            streams: StreamLimits { total: 64, per_node: 8, per_workload: 3 },
+            log: LogLimits::default(),
+            held: 2_000,
+        }
+    }
+}
+
+/// The captures.
+#[derive(Clone)]
+pub struct Captures {
+    client: Client,
+    masker: Arc<Masker>,
+    triggers: Triggers,
+    limits: CaptureLimits,
+    turnstile: Turnstile<DiagnosisKey>,
+    state: Arc<Mutex<State>>,
+}
+
+impl Captures {
+    /// No captures.
+    pub fn new(client: Client, masker: Arc<Masker>, triggers: Triggers, limits: CaptureLimits) -> Self {
+        let state = Arc::new(Mutex::new(State::new(&limits)));
+        Self { client, masker, triggers, limits, turnstile: Turnstile::new(limits.reads), state }
+    }
+
+    /// Begins the capture of every ended attempt of a Pod that was not begun before, and follows what runs and is at
+    /// risk. Returns at once. `workload_failed`: there is a diagnosis of its workload.
+    pub fn observe(&self, pod: &Arc<PodView>, key: &DiagnosisKey, workload_failed: bool) {
+        if pod.annotation(api::ANNOTATION_IGNORE) == Some("true") {
+            return;
+        }
+        self.take_ended(pod, key);
+        for attempt in running_attempts(pod) {
+            if let Some(risk) = risk::risk(pod, &attempt, workload_failed) {
+                self.follow(pod, key, attempt, risk);
+            }
+        }
+        self.take_vanished(pod, key);
+    }
+
+    /// Follows the init containers of a Pod that has taken a good part of its threshold.
+    pub fn follow_stuck(&self, pod: &Arc<PodView>, key: &DiagnosisKey) {
+        for attempt in running_attempts(pod) {
+            // A sidecar that has started is none of ours.
+            if risk::risk(pod, &attempt, true).is_some() {
+                self.follow(pod, key, attempt, Risk::StuckAWhile);
+            }
+        }
+    }
+
+    fn take_ended(&self, pod: &Arc<PodView>, key: &DiagnosisKey) {
+        for attempt in ended_attempts(pod) {
+            if !attempt.failed && !keeps_successes(pod) {
+                self.lock().let_go(pod.uid(), &attempt.container_id);
+                continue;
+            }
+            if !self.lock().begin(pod, key, &attempt.container_id) {
+                continue;
+            }
+            let (captures, pod, key) = (self.clone(), pod.clone(), key.clone());
+            tokio::spawn(async move {
+                let brought = captures.capture(&pod, &key, attempt).await;
+                captures.bring_home(pod.uid(), brought);
+                captures.triggers.look(key);
+            });
+        }
+    }
+
+    fn follow(&self, pod: &Arc<PodView>, key: &DiagnosisKey, attempt: RunningAttempt, risk: Risk) {
+        let node = pod.spec.node_name.as_deref().unwrap_or_default();
+        if node.is_empty() || !keeps_text(pod) {
+            return;
+        }
+        let mut state = self.lock();
+        match state.slots.admit(&attempt.container_id, key, node, risk) {
+            Admission::Admitted => {}
+            Admission::Instead { of } => {
+                if let Some(recording) = state.recording_anywhere(&of) {
+                    recording.stop();
+                }
+            }
+            Admission::Refused(budget) => {
+                tracing::debug!(pod = pod.name(), ?budget, "not followed: the budget is spent");
+                return;
+            }
+        }
+        let request = self.request(pod, &attempt.container, LogRole::Current, attempt.started_at, None);
+        if let Some(recording) = state.recording(pod.uid(), &attempt.container_id) {
+            let ended_at = match recording.state() {
+                StreamState::Follows => return,
+                StreamState::Ended(at) | StreamState::Broken(at) => at,
+            };
+            if Timestamp::now().duration_since(ended_at) > GO_ON_AFTER {
+                recording.go_on(self.client.clone(), request);
+            }
+            return;
+        }
+        let id = attempt.container_id.clone();
+        let recording = Recording::begin(self.client.clone(), request, attempt);
+        state.of(pod, key).recordings.insert(id, recording);
+    }
+
+    /// A container that was followed and is not in the status any more, neither as running nor as ended: its end was
+    /// never told (a status is a sample), but its log is here.
+    fn take_vanished(&self, pod: &Arc<PodView>, key: &DiagnosisKey) {
+        for recording in self.lock().vanished(pod) {
+            let (captures, pod, key) = (self.clone(), pod.clone(), key.clone());
+            tokio::spawn(async move {
+                recording.ended_within(STREAM_ENDS_WITHIN).await;
+                let now = Timestamp::now();
+                captures.come_home(pod.uid(), captures.interrupted(&pod, &recording, now));
+                captures.triggers.look(key);
+            });
+        }
+    }
+
+    /// A Pod has left the watch's sight: deleted, or past init. What it may still bring is waited for. Returns for
+    /// which diagnosis anything of it is held or on its way.
+    pub fn pod_left(&self, uid: &str, now: Timestamp) -> Option<DiagnosisKey> {
+        let last_look = self.lock().leave(uid, now);
+        if let Some((pod, key)) = last_look {
+            let captures = self.clone();
+            tokio::spawn(async move {
+                captures.last_look(&pod, &key).await;
+                captures.triggers.look(key);
+            });
+        }
+        self.lock().pending(uid)
+    }
+
+    /// Takes what is left of a Pod that is gone, or past init.
+    async fn last_look(&self, pod: &Arc<PodView>, key: &DiagnosisKey) {
+        let recordings = self.lock().recordings(pod.uid());
+        for recording in &recordings {
+            recording.ended_within(CONTAINERS_END_WITHIN).await;
+        }
+        let pods: Api<PodView> = Api::namespaced(self.client.clone(), pod.namespace());
+        let what = format!("get pod {}/{}", pod.namespace(), pod.name());
+        let seen = read(what, || pods.get_opt(pod.name())).await.ok().flatten();
+        if let Some(seen) = seen.filter(|seen| seen.uid() == pod.uid()) {
+            // Its status tells the ends that were not seen; a success among them is let go.
+            self.take_ended(&Arc::new(seen), key);
+        }
+        let now = Timestamp::now();
+        for recording in recordings {
+            if self.lock().begin(pod, key, &recording.attempt.container_id) {
+                self.come_home(pod.uid(), self.interrupted(pod, &recording, now));
+            }
+        }
+        self.lock().last_look_is_over(pod.uid());
+    }
+
+    /// What was recorded of an attempt whose end nobody told.
+    fn interrupted(&self, pod: &PodView, recording: &Recording, now: Timestamp) -> Option<CapturedAttempt> {
+        let mut log = recording.recorded()?;
+        log.partial |= !matches!(recording.state(), StreamState::Ended(_));
+        let attempt = &recording.attempt;
+        Some(CapturedAttempt {
+            container: attempt.container.clone(),
+            number: attempt.number,
+            container_id: attempt.container_id.clone(),
+            started_at: attempt.started_at,
+            end: None,
+            interrupted_at: Some(log.last_at.unwrap_or(now)),
+            image: image_of(pod, &attempt.container),
+            text: text(&self.masker, pod, Ok(&log), AttemptSource::Followed, None),
+        })
+    }
+
+    /// Attempts that an earlier process has written down: they are not read again.
+    pub fn are_written(
+        &self,
+        key: &DiagnosisKey,
+        pod_uid: &str,
+        container_ids: impl IntoIterator<Item = String>,
+    ) {
+        self.lock().are_written(key, pod_uid, container_ids);
+    }
+
+    /// What is held for a Pod.
+    pub fn held(&self, pod_uid: &str) -> Vec<CapturedAttempt> {
+        self.lock().held(pod_uid)
+    }
+
+    /// The Pods of a diagnosis that have left, and of which something is held.
+    pub(super) fn ghosts(&self, key: &DiagnosisKey) -> Vec<Ghost> {
+        self.lock().ghosts(key)
+    }
+
+    /// Whether a capture for a Pod is under way.
+    pub fn are_under_way(&self, pod_uid: &str) -> bool {
+        self.lock().are_under_way(pod_uid)
+    }
+
+    /// These attempts are written: their text is let go.
+    pub fn written(&self, pod_uid: &str, container_ids: &[String]) {
+        self.lock().written(pod_uid, container_ids);
+    }
+
+    /// The departure of a Pod is written: what is held for it is let go, unless more is on its way.
+    pub fn settle(&self, pod_uid: &str) {
+        self.lock().settle(pod_uid);
+    }
+
+    /// What came home of a Pod that left is not to be written; more may come.
+    pub fn let_go(&self, pod_uid: &str) {
+        let mut state = self.lock();
+        let ids: Vec<_> = state.held(pod_uid).into_iter().map(|attempt| attempt.container_id).collect();
+        state.written(pod_uid, &ids);
+        state.settle(pod_uid);
+    }
+
+    /// Lets go of all that is held for a Pod.
+    pub fn forget(&self, pod_uid: &str) {
+        self.lock().forget(pod_uid);
+    }
+
+    /// Looks at the output of a container that runs, at most once a minute; or at what was recorded of it.
+    pub async fn look_at_running(
+        &self,
+        pod: &Arc<PodView>,
+        key: &DiagnosisKey,
+        attempt: &RunningAttempt,
+        now: Timestamp,
+    ) -> CapturedAttempt {
+        let (known, recording) = {
+            let state = self.lock();
+            (state.running(pod.uid()), state.recording(pod.uid(), &attempt.container_id))
+        };
+        let recorded = recording
+            .filter(|recording| recording.state() == StreamState::Follows)
+            .and_then(|recording| recording.recorded());
+        if recorded.is_none()
+            && let Some((at, captured)) = known
+            && captured.container_id == attempt.container_id
+            && now.duration_since(at) < RUNNING_FRESH
+        {
+            return captured;
+        }
+        let (log, source) = if let Some(log) = recorded {
+            (Ok(log), AttemptSource::Followed)
+        } else {
+            let request = self.request(pod, &attempt.container, LogRole::Current, attempt.started_at, None);
+            let node = pod.spec.node_name.as_deref().unwrap_or_default();
+            let log = match self.turnstile.turn(key, node, true).await {
+                Ok(_turn) => logs::read_running(&self.client, &request).await,
+                Err(refused) => Err(LogError::Failed(refused.to_string())),
+            };
+            (log, AttemptSource::Current)
+        };
+        let captured = CapturedAttempt {
+            container: attempt.container.clone(),
+            number: attempt.number,
+            container_id: attempt.container_id.clone(),
+            started_at: attempt.started_at,
+            end: None,
+            interrupted_at: None,
+            image: image_of(pod, &attempt.container),
+            text: text(&self.masker, pod, log.as_ref(), source, None),
+        };
+        self.lock().of(pod, key).running = Some((now, captured.clone()));
+        captured
+    }
+
+    async fn capture(&self, pod: &PodView, key: &DiagnosisKey, attempt: EndedAttempt) -> CapturedAttempt {
+        let recording = self.lock().recording(pod.uid(), &attempt.container_id);
+        let mut recorded = None;
+        if let Some(recording) = &recording {
+            recording.ended_within(STREAM_ENDS_WITHIN).await;
+            recorded = recording.whole(&attempt);
+        }
+        let (log, source) = if let Some(log) = recorded {
+            (Ok(log), AttemptSource::Followed)
+        } else {
+            let read = self.read_ended(pod, key, &attempt).await;
+            let part = recording.as_ref().filter(|_| read.is_err());
+            match part.and_then(|recording| recording.part(&attempt)) {
+                Some(log) => (Ok(log), AttemptSource::Followed),
+                None => (read, source_of(attempt.role)),
+            }
+        };
+        self.lock().let_go(pod.uid(), &attempt.container_id);
+        let message = attempt.message.as_deref();
+        let text = text(&self.masker, pod, log.as_ref(), source, message);
+        let mut end = attempt;
+        let literals = secret_literals(pod);
+        end.message = end.message.map(|message| self.masker.mask(&message, &literals).text.into_owned());
+        CapturedAttempt {
+            container: end.container.clone(),
+            number: end.number,
+            container_id: end.container_id.clone(),
+            started_at: end.started_at,
+            image: image_of(pod, &end.container),
+            end: Some(end),
+            interrupted_at: None,
+            text,
+        }
+    }
+
+    async fn read_ended(
+        &self,
+        pod: &PodView,
+        key: &DiagnosisKey,
+        attempt: &EndedAttempt,
+    ) -> Result<crate::diagnose::log::CollectedLog, LogError> {
+        // The API server answers 204 for a Pod without a node, which reads as an empty log.
+        let Some(node) = pod.spec.node_name.as_deref() else {
+            return Err(LogError::Removed("the Pod is on no node".to_owned()));
+        };
+        if !keeps_text(pod) {
+            return Err(LogError::Removed("not read: it is not to be kept".to_owned()));
+        }
+        let (started_at, finished_at) = (attempt.started_at, attempt.finished_at);
+        let request = self.request(pod, &attempt.container, attempt.role, started_at, finished_at);
+        let mut log = Err(LogError::Removed("not read".to_owned()));
+        for pause in [0, 500, 2_000] {
+            tokio::time::sleep(Duration::from_millis(pause)).await;
+            let Ok(_turn) = self.turnstile.turn(key, node, attempt.number == 0).await else {
+                return Err(LogError::Failed(turns::Refused.to_string()));
+            };
+            log = logs::read_ended(&self.client, &request).await;
+            if !log.as_ref().is_err_and(LogError::is_transient) {
+                break;
+            }
+        }
+        log
+    }
+
+    fn request(
+        &self,
+        pod: &PodView,
+        container: &str,
+        role: LogRole,
+        started_at: Option<Timestamp>,
+        finished_at: Option<Timestamp>,
+    ) -> LogRequest {
+        LogRequest {
+            namespace: pod.namespace().to_owned(),
+            pod: pod.name().to_owned(),
+            container: container.to_owned(),
+            role,
+            started_at,
+            finished_at,
+            limits: self.limits.log,
+        }
+    }
+
+    fn bring_home(&self, pod_uid: &str, captured: CapturedAttempt) {
+        self.come_home(pod_uid, Some(captured));
+    }
+
+    fn come_home(&self, pod_uid: &str, captured: Option<CapturedAttempt>) {
+        self.lock().come_home(pod_uid, captured);
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn running_attempts(pod: &PodView) -> impl Iterator<Item = RunningAttempt> {
+    pod.status.init_container_statuses.iter().filter_map(running_attempt)
+}
+
+fn source_of(role: LogRole) -> AttemptSource {
+    match role {
+        LogRole::Current => AttemptSource::Current,
+        LogRole::Previous => AttemptSource::Previous,
+    }
+}
+
+fn image_of(pod: &PodView, container: &str) -> Option<String> {
+    pod.init_container(container).and_then(|container| container.image.clone())
+}

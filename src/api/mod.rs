@@ -26,8 +26,10 @@ pub const LABEL_WORKLOAD_NAME: &str = "initwatch.dev/workload-name";
 pub const ANNOTATION_STUCK_AFTER: &str = "initwatch.dev/stuck-after";
 /// Annotation on a Pod: `"true"` = never diagnose it.
 pub const ANNOTATION_IGNORE: &str = "initwatch.dev/ignore";
-/// Annotation on a Pod: `"never"` = keep no log text of it.
+/// Annotation on a Pod: `"never"` = keep no log text of it; `"always"` = keep the logs of attempts that succeed, too.
 pub const ANNOTATION_KEEP_LOGS: &str = "initwatch.dev/keep-logs";
+/// Annotation on an InitLog: bytes of its text, so that a list of metadata tells what the logs take up.
+pub const ANNOTATION_STORED_BYTES: &str = "initwatch.dev/stored-bytes";
 /// Annotation on an InitDiagnosis: no Events before this RFC 3339 time.
 pub const ANNOTATION_MUTED_UNTIL: &str = "initwatch.dev/muted-until";
 

@@ -5,7 +5,8 @@ use std::net::SocketAddr;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use jiff::SignedDuration;
 
-use crate::controller::{CaptureLimits, ListMode, Settings};
+use super::bounds::LogBounds;
+use crate::controller::{ListMode, Settings};
 use crate::telemetry::logging::Format;
 
 /// Says why Pods are stuck in their init containers, and keeps the logs before they are gone.
@@ -19,7 +20,7 @@ pub(super) struct Arguments {
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
     /// Runs the controller: watches Pods, keeps logs, writes InitDiagnosis objects and Events.
-    Controller(ControllerArguments),
+    Controller(Box<ControllerArguments>),
     /// Prints the CustomResourceDefinitions as YAML.
     Crd,
     /// Prints the catalogue of causes.
@@ -56,6 +57,8 @@ pub(super) struct ControllerArguments {
     /// Diagnoses that are worked on at once
     #[arg(long, default_value_t = 16, value_name = "COUNT", value_parser = clap::value_parser!(u8).range(1..=64))]
     concurrency: u8,
+    #[command(flatten)]
+    bounds: LogBounds,
     /// What is logged, as in RUST_LOG
     #[arg(long, env = "RUST_LOG", default_value = "info", value_name = "FILTER")]
     pub(super) log: String,
@@ -142,7 +145,9 @@ impl TryFrom<ControllerArguments> for Settings {
             instance: arguments.instance,
             own_namespace: arguments.own_namespace,
             concurrency: usize::from(arguments.concurrency),
-            capture: CaptureLimits::default(),
+            capture: arguments.bounds.capture(),
+            keep: arguments.bounds.keep(),
+            store: arguments.bounds.store(),
         })
     }
 }

@@ -1,6 +1,7 @@
 //! The command line.
 
 mod arguments;
+mod bounds;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -16,7 +17,7 @@ use arguments::{Arguments, Command, ControllerArguments};
 pub fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let result = match arguments.command {
-        Command::Controller(arguments) => run_controller(arguments),
+        Command::Controller(arguments) => run_controller(*arguments),
         Command::Crd => print(|out| {
             for definition in api::definitions() {
                 let yaml = api::render::render(&definition).map_err(std::io::Error::other)?;

@@ -4,6 +4,7 @@ pub mod client;
 mod error;
 pub mod logs;
 pub mod owners;
+pub mod pages;
 pub mod services;
 pub mod workloads;
 

@@ -3,16 +3,20 @@
 //! The order is what a crash in between can bear: an object without status is completed on the next pass, a
 //! log that nobody refers to goes with its owner, an Event comes only after its number is in the status.
 
+use std::collections::HashSet;
+
+use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use kube::{Api, Resource, ResourceExt};
 use serde_json::json;
 
 use super::error::ReconcileError;
-use super::{Context, events, reconcile};
-use crate::api::v1alpha1::{InitDiagnosis, InitDiagnosisStatus, InitLog, InitLogSpec};
-use crate::api::{LABEL_WORKLOAD_KIND, LABEL_WORKLOAD_NAME, MANAGER};
-use crate::cluster::call;
+use super::ledger::Room;
+use super::{Context, events, reconcile, retire};
+use crate::api::v1alpha1::{AttemptTotals, InitDiagnosis, InitDiagnosisStatus, InitLog, InitLogSpec};
+use crate::api::{ANNOTATION_STORED_BYTES, LABEL_WORKLOAD_KIND, LABEL_WORKLOAD_NAME, MANAGER};
+use crate::cluster::{ClusterError, call};
 use crate::plan::{Observation, Plan, WorkloadFacts};
 use crate::pod::identity::{DiagnosisKey, label_value};
 
@@ -22,16 +26,17 @@ pub(super) async fn apply(
     stored: Option<&InitDiagnosis>,
     seen: &Observation,
     plan: Plan,
-) -> Result<(), ReconcileError> {
+) -> Result<Option<Timestamp>, ReconcileError> {
     let Plan { ensure, heal_spec, logs, drop_logs, status, events, recheck_at: _ } = plan;
     let object = match stored {
         Some(stored) if heal_spec => heal(context, key, stored, &seen.facts).await?,
         Some(stored) => stored.clone(),
         None if ensure => create(context, key, &seen.facts).await?,
-        None => return Ok(()),
+        None => return Ok(None),
     };
+    let mut waiting = Waiting::default();
     if let Some(mut status) = status {
-        write_logs(context, key, &object, logs, &mut status).await;
+        waiting = write_logs(context, key, &object, logs, &mut status).await;
         write_status(context, key, &object, &status).await?;
         context.tracker().know(key.clone(), reconcile::known(&status, true));
         tracing::info!(
@@ -45,14 +50,28 @@ pub(super) async fn apply(
         context.tracker().know(key.clone(), reconcile::known(status, true));
     }
     for pod in &seen.pods {
-        let ids: Vec<_> = pod.attempts.iter().map(|attempt| attempt.container_id.clone()).collect();
+        let ids = pod.attempts.iter().map(|attempt| attempt.container_id.clone());
+        let ids: Vec<_> = ids.filter(|id| !waiting.container_ids.contains(id)).collect();
         context.captures.written(&pod.uid, &ids);
+    }
+    for departure in &seen.departures {
+        let ids = departure.attempts.iter().map(|attempt| attempt.container_id.clone());
+        let ids: Vec<_> = ids.filter(|id| !waiting.container_ids.contains(id)).collect();
+        context.captures.written(&departure.uid, &ids);
+        context.captures.settle(&departure.uid);
     }
     for event in events {
         events::send(context, key, &object, &seen.facts, event).await;
     }
     drop_unreferenced(context, key, drop_logs).await;
-    Ok(())
+    Ok(waiting.until)
+}
+
+/// Logs for which there is no room yet; they stay where they are.
+#[derive(Default)]
+struct Waiting {
+    container_ids: HashSet<String>,
+    until: Option<Timestamp>,
 }
 
 async fn create(
@@ -107,35 +126,97 @@ async fn write_logs(
     context: &Context,
     key: &DiagnosisKey,
     object: &InitDiagnosis,
-    logs: Vec<(String, InitLogSpec)>,
+    mut logs: Vec<(String, InitLogSpec)>,
     status: &mut InitDiagnosisStatus,
-) {
-    let api: Api<InitLog> = Api::namespaced(context.client.clone(), &key.namespace);
+) -> Waiting {
+    let mut waiting = Waiting::default();
+    // Where not all find room, the first attempts do: they have the true error more often than any later one.
+    logs.sort_by_key(|(_, spec)| spec.attempt);
     for (name, spec) in logs {
-        let mut log = InitLog::new(&name, spec);
-        log.metadata.namespace = Some(key.namespace.clone());
-        log.metadata.labels.clone_from(&object.metadata.labels);
-        log.metadata.owner_references = Some(vec![owner_reference(object)]);
-        let params = PostParams { field_manager: Some(MANAGER.to_owned()), ..PostParams::default() };
-        match call(format!("create initlog {}/{name}", key.namespace), api.create(&params, &log)).await {
-            Ok(_) => {}
-            // Its name is that of the attempt: it was written before.
-            Err(error) if error.is_conflict() => {}
-            Err(error) => {
-                tracing::warn!(%error, "a log could not be kept");
-                let attempts = status.affected.iter_mut().flat_map(|entry| &mut entry.attempts);
-                for attempt in attempts.filter(|attempt| attempt.log.as_deref() == Some(name.as_str())) {
-                    (attempt.log, attempt.log_holds) = (None, None);
-                }
-                if let Some(totals) = &mut status.attempts {
-                    totals.kept -= 1;
-                    totals.lost += 1;
-                }
-                if status.unchecked.len() < 10 {
-                    status.unchecked.push(crate::diagnose::cut(&format!("initlogs: {}", error.brief()), 256));
-                }
+        match room(context, key, &name, &spec).await {
+            Room::Yes => {}
+            Room::Later(at) => {
+                waiting.until = Some(waiting.until.map_or(at, |until| until.min(at)));
+                waiting.container_ids.insert(spec.container_id);
+                without_log(status, &name, |totals| totals.dropped += 1);
+                continue;
+            }
+            full @ (Room::NamespaceFull | Room::ClusterFull) => {
+                without_log(status, &name, |totals| totals.dropped += 1);
+                let whose = if full == Room::NamespaceFull { "the namespace" } else { "the cluster" };
+                unchecked(
+                    status,
+                    &format!("initlogs: not kept, the logs of {whose} have reached their bound"),
+                );
+                continue;
             }
         }
+        if let Err(error) = write_log(context, key, object, &name, spec).await {
+            tracing::warn!(%error, "a log could not be kept");
+            context.ledger().remove(&key.namespace, &name);
+            without_log(status, &name, |totals| totals.lost += 1);
+            unchecked(status, &format!("initlogs: {}", error.brief()));
+        }
+    }
+    waiting
+}
+
+/// Asks for room, and makes some at the cost of what is over.
+async fn room(context: &Context, key: &DiagnosisKey, name: &str, spec: &InitLogSpec) -> Room {
+    loop {
+        let bytes = spec.text.len() as u64;
+        let room = context.ledger().admit(key, name, bytes, spec.attempt == 0, Timestamp::now());
+        let namespace = match room {
+            Room::Yes | Room::Later(_) => return room,
+            Room::NamespaceFull => Some(key.namespace.as_str()),
+            Room::ClusterFull => None,
+        };
+        // Each turn removes a diagnosis, so that this ends.
+        if !retire::make_room(context, namespace).await {
+            return room;
+        }
+    }
+}
+
+async fn write_log(
+    context: &Context,
+    key: &DiagnosisKey,
+    object: &InitDiagnosis,
+    name: &str,
+    spec: InitLogSpec,
+) -> Result<(), ClusterError> {
+    let api: Api<InitLog> = Api::namespaced(context.client.clone(), &key.namespace);
+    let bytes = spec.text.len().to_string();
+    let mut log = InitLog::new(name, spec);
+    log.metadata.namespace = Some(key.namespace.clone());
+    log.metadata.labels.clone_from(&object.metadata.labels);
+    log.metadata.annotations = Some([(ANNOTATION_STORED_BYTES.to_owned(), bytes)].into());
+    log.metadata.owner_references = Some(vec![owner_reference(object)]);
+    let params = PostParams { field_manager: Some(MANAGER.to_owned()), ..PostParams::default() };
+    match call(format!("create initlog {}/{name}", key.namespace), api.create(&params, &log)).await {
+        Ok(_) => Ok(()),
+        // Its name is that of the attempt: it was written before.
+        Err(error) if error.is_conflict() => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Takes back what the status says of a log that was not written.
+fn without_log(status: &mut InitDiagnosisStatus, name: &str, count: impl Fn(&mut AttemptTotals)) {
+    let attempts = status.affected.iter_mut().flat_map(|entry| &mut entry.attempts);
+    for attempt in attempts.filter(|attempt| attempt.log.as_deref() == Some(name)) {
+        (attempt.log, attempt.log_holds) = (None, None);
+    }
+    if let Some(totals) = &mut status.attempts {
+        totals.kept -= 1;
+        count(totals);
+    }
+}
+
+fn unchecked(status: &mut InitDiagnosisStatus, what: &str) {
+    let what = crate::diagnose::cut(what, 256);
+    if status.unchecked.len() < 10 && !status.unchecked.contains(&what) {
+        status.unchecked.push(what);
     }
 }
 
@@ -168,6 +249,7 @@ async fn drop_unreferenced(context: &Context, key: &DiagnosisKey, names: Vec<Str
     let api: Api<InitLog> = Api::namespaced(context.client.clone(), &key.namespace);
     let params = DeleteParams::background();
     for name in names {
+        context.ledger().remove(&key.namespace, &name);
         let deleted = api.delete(&name, &params);
         match call(format!("delete initlog {}/{name}", key.namespace), deleted).await {
             Ok(_) => {}

@@ -6,6 +6,7 @@ mod error;
 mod events;
 mod gather;
 mod history;
+mod ledger;
 mod policy;
 pub mod queue;
 mod reconcile;
@@ -18,6 +19,7 @@ mod watch;
 
 pub use capture::{CaptureLimits, ReadLimits, StreamLimits};
 pub use error::ControllerError;
+pub use ledger::StoreLimits;
 pub use run::run;
 pub use settings::{ListMode, Settings};
 
@@ -33,6 +35,7 @@ use crate::pod::identity::DiagnosisKey;
 use crate::pod::{PodView, PrinterVersion};
 use capture::Captures;
 use history::Histories;
+use ledger::Ledger;
 use policy::Policies;
 use queue::Triggers;
 use track::{Scope, Tracker};
@@ -52,6 +55,8 @@ struct Context {
     polled: Mutex<HashMap<String, (Scope, Arc<PodView>)>>,
     /// Diagnoses that wait for logs on their way, and since when.
     put_off: Mutex<HashMap<DiagnosisKey, Timestamp>>,
+    /// What the kept logs take up.
+    ledger: Mutex<Ledger>,
     /// Values of annotations that were complained about.
     complaints: Mutex<HashSet<String>>,
     /// The rule by which this server prints STATUS.
@@ -72,6 +77,10 @@ impl Context {
 
     fn put_off(&self) -> MutexGuard<'_, HashMap<DiagnosisKey, Timestamp>> {
         self.put_off.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn ledger(&self) -> MutexGuard<'_, Ledger> {
+        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn complaints(&self) -> MutexGuard<'_, HashSet<String>> {

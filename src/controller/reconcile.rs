@@ -118,20 +118,16 @@ async fn step(context: &Arc<Context>, key: &DiagnosisKey) -> Result<Next, Reconc
     let candidates = present.chain(gone).collect();
     let observations = gather::observe(context, key, candidates, status, now).await;
     let seen = Observation { facts, pods: observations, departures, first_look };
-    let plan = plan::plan(stored.as_ref(), &seen, now);
+    let plan = plan::plan(stored.as_ref(), &seen, &context.settings.keep, now);
     tracing::debug!(diagnosis = %key, writes = plan.status.is_some(), events = plan.events.len(), "planned");
 
     let recheck_at = plan.recheck_at;
-    apply::apply(context, key, stored.as_ref(), &seen, plan).await?;
+    let logs_wait_until = apply::apply(context, key, stored.as_ref(), &seen, plan).await?;
+    let recheck_at = recheck_at.into_iter().chain(logs_wait_until).min();
     let departed: Vec<_> = left
         .into_iter()
         .filter(|left| seen.departures.iter().any(|departure| departure.uid == left.uid))
         .collect();
-    for departure in &seen.departures {
-        let ids: Vec<_> = departure.attempts.iter().map(|attempt| attempt.container_id.clone()).collect();
-        context.captures.written(&departure.uid, &ids);
-        context.captures.settle(&departure.uid);
-    }
     context.tracker().settle(key, &departed);
     if !was_open && !ghosts.is_empty() {
         let is_open = context.tracker().known(key).is_some_and(|known| !known.closed);

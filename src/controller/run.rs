@@ -6,7 +6,6 @@ use std::time::Duration;
 use futures::TryStreamExt;
 use k8s_openapi::apimachinery::pkg::version::Info;
 use kube::Client;
-use kube::api::ListParams;
 use kube_runtime::reflector;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -14,14 +13,16 @@ use tokio::task::JoinSet;
 use super::capture::Captures;
 use super::error::ControllerError;
 use super::history::{self, Histories};
+use super::ledger::Ledger;
 use super::policy::Policies;
 use super::queue::{self, Triggers};
 use super::settings::Settings;
 use super::track::Tracker;
 use super::{Context, reconcile, rerun, retire, watch as pod_watch};
 use crate::api::InitDiagnosis;
+use crate::cluster::ClusterError;
 use crate::cluster::client::{self, scoped};
-use crate::cluster::{ClusterError, call};
+use crate::cluster::pages::pages;
 use crate::diagnose::log::Masker;
 use crate::pod::PrinterVersion;
 use crate::pod::identity::DiagnosisKey;
@@ -31,8 +32,6 @@ use crate::telemetry::health::{self, Health};
 const DRAIN: Duration = Duration::from_secs(4);
 /// Longest pause between looks at a cluster that is not ready for us.
 const MAX_PAUSE: Duration = Duration::from_secs(30);
-/// Objects in one page of a list.
-const PAGE: u32 = 500;
 
 /// Runs the controller until SIGTERM or SIGINT.
 ///
@@ -71,6 +70,7 @@ pub async fn run(settings: Settings) -> Result<(), ControllerError> {
         })
         .unzip();
     let concurrency = settings.concurrency;
+    let store_limits = settings.store;
     let context = Arc::new(Context {
         captures: Captures::new(client.clone(), masker.clone(), triggers.clone(), settings.capture),
         client,
@@ -84,6 +84,7 @@ pub async fn run(settings: Settings) -> Result<(), ControllerError> {
         polled: Mutex::default(),
         complaints: Mutex::default(),
         put_off: Mutex::default(),
+        ledger: Mutex::new(Ledger::new(store_limits)),
         printer: PrinterVersion::of_server(&version.major, &version.minor),
         streams_lists: client::streams_lists(&version),
     });
@@ -194,19 +195,7 @@ async fn load(context: &Context) {
 
 async fn load_scope(context: &Context, scope: Option<&str>) -> Result<(), ClusterError> {
     let diagnoses = scoped::<InitDiagnosis>(&context.client, scope);
-    let pages = futures::stream::try_unfold(Some(String::new()), |token| {
-        let diagnoses = &diagnoses;
-        async move {
-            let Some(token) = token else { return Ok(None) };
-            let mut params = ListParams::default().limit(PAGE);
-            if !token.is_empty() {
-                params = params.continue_token(&token);
-            }
-            let page = call("list initdiagnoses", diagnoses.list(&params)).await?;
-            let next = page.metadata.continue_.clone().filter(|token| !token.is_empty());
-            Ok::<_, ClusterError>(Some((page.items, next)))
-        }
-    });
+    let pages = pages("list initdiagnoses", &diagnoses);
     pages
         .try_for_each(|page| {
             let mut tracker = context.tracker();

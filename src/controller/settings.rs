@@ -5,6 +5,8 @@ use std::net::SocketAddr;
 use jiff::SignedDuration;
 
 use super::capture::CaptureLimits;
+use super::ledger::StoreLimits;
+use crate::plan::KeepLimits;
 
 /// How the list that a watch begins with is asked for.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -35,6 +37,10 @@ pub struct Settings {
     pub concurrency: usize,
     /// Bounds on what is read of logs.
     pub capture: CaptureLimits,
+    /// Bounds on what is kept of a diagnosis' logs.
+    pub keep: KeepLimits,
+    /// Bounds on what all kept logs take up.
+    pub store: StoreLimits,
 }
 
 impl Default for Settings {
@@ -48,6 +54,8 @@ impl Default for Settings {
             own_namespace: None,
             concurrency: 16,
             capture: CaptureLimits::default(),
+            keep: KeepLimits::default(),
+            store: StoreLimits::default(),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use super::attempts::{self, MAX_LOGGED_PODS};
+use super::attempts::{self, KeepLimits};
 use super::observed::{CapturedAttempt, Departure, NoText, Observation, PodObservation};
 use super::{is_closed, time, whole_seconds};
 use crate::api::v1alpha1::{
@@ -65,9 +65,10 @@ pub(super) fn fold(
     old: Option<&InitDiagnosisStatus>,
     seen: &Observation,
     affected: &[&PodObservation],
+    keep: &KeepLimits,
     now: Timestamp,
 ) -> Folded {
-    let mut fold = Fold::from(old);
+    let mut fold = Fold::from(old, *keep);
     for pod in &seen.pods {
         let is_affected = affected.iter().any(|other| other.uid == pod.uid);
         fold.observe(pod, is_affected, now);
@@ -79,6 +80,7 @@ pub(super) fn fold(
 }
 
 struct Fold {
+    keep: KeepLimits,
     entries: Vec<AffectedPod>,
     totals: AttemptTotals,
     /// Attempts that are new, by the name of the log that would keep them.
@@ -89,7 +91,7 @@ struct Fold {
 }
 
 impl Fold {
-    fn from(old: Option<&InitDiagnosisStatus>) -> Self {
+    fn from(old: Option<&InitDiagnosisStatus>, keep: KeepLimits) -> Self {
         let entries = old.map(|old| old.affected.clone()).unwrap_or_default();
         let known_logs = entries
             .iter()
@@ -97,6 +99,7 @@ impl Fold {
             .filter_map(|attempt| attempt.log.clone())
             .collect();
         Self {
+            keep,
             entries,
             totals: old.and_then(|old| old.attempts).unwrap_or_default(),
             fresh: BTreeMap::new(),
@@ -167,7 +170,9 @@ impl Fold {
         for captured in captured {
             let id = cut(&captured.container_id, 128);
             let same = |known: &Attempt| known.container_id.as_deref() == Some(id.as_str());
-            if entry.attempts.iter().any(|known| same(known) && known.has_ended()) {
+            if let Some(known) = entry.attempts.iter().position(|known| same(known) && known.has_ended()) {
+                // It is told already, but its log had to wait.
+                self.write_late(entry, known, captured);
                 continue;
             }
             // What was known of it while it ran gives way.
@@ -184,9 +189,20 @@ impl Fold {
         }
         let (ended, running): (Vec<_>, Vec<_>) =
             std::mem::take(&mut entry.attempts).into_iter().partition(Attempt::has_ended);
-        let (kept, _) = attempts::choose(ended);
+        let (kept, _) = attempts::choose(ended, self.keep.attempts);
         entry.attempts = kept;
         entry.attempts.extend(running.into_iter().next_back());
+    }
+
+    fn write_late(&mut self, entry: &mut AffectedPod, known: usize, captured: &CapturedAttempt) {
+        let log = attempts::log_of(entry, captured);
+        let Some(attempt) = entry.attempts.get_mut(known).filter(|attempt| attempt.log.is_none()) else {
+            return;
+        };
+        let name = log.as_ref().map(|(name, _)| name.clone());
+        let told = attempts::entry(captured, name);
+        (attempt.log, attempt.log_holds) = (told.log, told.log_holds);
+        self.fresh.extend(log);
     }
 
     fn finish(mut self) -> Folded {
@@ -229,12 +245,12 @@ impl Fold {
         }
     }
 
-    /// Keeps the logs of at most [`MAX_LOGGED_PODS`] Pods: the first one that failed (it has the true start
+    /// Keeps the logs of as many Pods as the limits say: the first one that failed (it has the true start
     /// more often than any other), and of the rest the latest.
     fn limit_logged_pods(&mut self) {
         let mut logged: Vec<_> = self.entries.iter_mut().filter(|entry| has_logs(entry)).collect();
         logged.sort_by_key(|entry| first_end(entry));
-        let excess = logged.len().saturating_sub(MAX_LOGGED_PODS);
+        let excess = logged.len().saturating_sub(self.keep.pods);
         // Those that left go first, oldest first, but never the very first.
         let mut order: Vec<usize> = (1..logged.len()).collect();
         order.sort_by_key(|index| {
@@ -253,7 +269,7 @@ impl Fold {
         }
         // As many Pods are told in full, with logs or without; of the others the last attempt has to do.
         let in_full =
-            MAX_LOGGED_PODS.saturating_sub(self.entries.iter().filter(|entry| has_logs(entry)).count());
+            self.keep.pods.saturating_sub(self.entries.iter().filter(|entry| has_logs(entry)).count());
         for entry in self.entries.iter_mut().filter(|entry| !has_logs(entry)).skip(in_full) {
             let excess = entry.attempts.len().saturating_sub(1);
             entry.attempts.drain(..excess);

@@ -7,10 +7,21 @@ use crate::diagnose::cut;
 use crate::pod::attempt::short_id;
 use crate::pod::identity::object_name;
 
-/// Pods of one diagnosis whose logs are kept as InitLogs (DESIGN D6).
-pub const MAX_LOGGED_PODS: usize = 5;
-/// Ended attempts that are kept of a Pod: the first, the most telling, the last three.
-const LAST: usize = 3;
+/// What is kept of a diagnosis' logs.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct KeepLimits {
+    /// Pods whose logs are kept as InitLogs; at most 20, as many as are listed.
+    pub pods: usize,
+    /// Ended attempts that are kept of a Pod: the first, the most telling, and for the rest the last ones; 3 to 6.
+    pub attempts: usize,
+}
+
+impl Default for KeepLimits {
+    /// Five Pods; the first attempt, the most telling one and the last three (DESIGN D6).
+    fn default() -> Self {
+        Self { pods: 5, attempts: 5 }
+    }
+}
 
 /// Name of the InitLog of an attempt: the same each time, so that writing it twice is harmless.
 pub fn log_name(pod: &str, container: &str, number: i32, container_id: &str) -> String {
@@ -100,17 +111,21 @@ pub(super) fn log_of(entry: &AffectedPod, captured: &CapturedAttempt) -> Option<
     Some((name, spec))
 }
 
-/// Chooses what is kept of a Pod's ended attempts: the first, the most telling, the last three. The others are
-/// returned as well. Both keep their order, which is that of the attempts.
-pub(super) fn choose(mut attempts: Vec<Attempt>) -> (Vec<Attempt>, Vec<Attempt>) {
+/// Chooses what is kept of a Pod's ended attempts: `limit`, of which the first, the most telling and the last ones. The
+/// others are returned as well. Both keep their order, which is that of the attempts.
+pub(super) fn choose(mut attempts: Vec<Attempt>, limit: usize) -> (Vec<Attempt>, Vec<Attempt>) {
     attempts.sort_by_key(order);
     let count = attempts.len();
+    if count <= limit {
+        return (attempts, Vec::new());
+    }
+    let last = limit.saturating_sub(2);
     // The earliest among equals: the first time an error shows, it is seldom a consequence.
     let telling = (0..count)
         .max_by_key(|index| (attempts.get(*index).and_then(|attempt| attempt.telling), count - index));
     let mut index = 0;
     attempts.into_iter().partition(|_| {
-        let kept = index == 0 || Some(index) == telling || index + LAST >= count;
+        let kept = index == 0 || Some(index) == telling || index + last >= count;
         index += 1;
         kept
     })
@@ -142,7 +157,7 @@ mod tests {
     fn the_first_the_most_telling_and_the_last_three_are_kept() {
         let attempts = [1, 2, 9, 2, 9, 2, 2, 2].into_iter().enumerate();
         let attempts = attempts.map(|(number, telling)| attempt(i32::try_from(number).unwrap(), telling));
-        let (kept, dropped) = choose(attempts.collect());
+        let (kept, dropped) = choose(attempts.collect(), 5);
         let numbers =
             |attempts: &[Attempt]| attempts.iter().map(|attempt| attempt.number).collect::<Vec<_>>();
         assert_eq!(numbers(&kept), [0, 2, 5, 6, 7]);

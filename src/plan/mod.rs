@@ -9,7 +9,7 @@ mod events;
 mod life;
 mod observed;
 
-pub use attempts::{MAX_LOGGED_PODS, log_name};
+pub use attempts::{KeepLimits, log_name};
 pub use events::{EventIntent, EventTarget, EventType};
 pub use observed::{
     CapturedAttempt, CapturedText, Departure, Fate, NoText, Observation, PodObservation, WorkloadEnd,
@@ -45,7 +45,7 @@ pub struct Plan {
 }
 
 /// Decides what to write about one workload revision.
-pub fn plan(stored: Option<&InitDiagnosis>, seen: &Observation, now: Timestamp) -> Plan {
+pub fn plan(stored: Option<&InitDiagnosis>, seen: &Observation, keep: &KeepLimits, now: Timestamp) -> Plan {
     let old = stored.and_then(|stored| stored.status.as_ref());
     // Without a status the object is the remains of a crash between its creation and its first status.
     let old = old.filter(|status| status.state.is_some());
@@ -62,7 +62,7 @@ pub fn plan(stored: Option<&InitDiagnosis>, seen: &Observation, now: Timestamp) 
         Decision::Open { .. } | Decision::Resolve { .. } | Decision::Keep | Decision::Succeed => {}
     }
     let mut status = old.cloned().unwrap_or_default();
-    let folded = affected::fold(old, seen, &affected, now);
+    let folded = affected::fold(old, seen, &affected, keep, now);
     result.logs = folded.logs;
     result.drop_logs = folded.drop_logs;
     status.affected = folded.affected;

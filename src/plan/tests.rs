@@ -61,7 +61,7 @@ impl Story {
         first_look: bool,
     ) -> Plan {
         let seen = Observation { facts: self.facts.clone(), pods, departures, first_look };
-        let plan = plan(self.stored.as_ref(), &seen, second(now));
+        let plan = plan(self.stored.as_ref(), &seen, &KeepLimits::default(), second(now));
         if plan.status.is_some() {
             self.writes += 1;
             let stored =
@@ -442,7 +442,7 @@ fn logs_of_at_most_five_pods_are_kept_the_first_among_them() {
     let logged =
         story.status().affected.iter().filter(|entry| entry.attempts.iter().any(|a| a.log.is_some()));
     let logged: Vec<_> = logged.map(|entry| entry.uid.clone()).collect();
-    assert_eq!(logged.len(), MAX_LOGGED_PODS);
+    assert_eq!(logged.len(), KeepLimits::default().pods);
     assert!(logged.contains(&"p0".to_owned()));
 }
 

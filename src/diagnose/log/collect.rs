@@ -18,10 +18,20 @@ pub struct LogLimits {
     pub line: usize,
 }
 
+impl LogLimits {
+    /// Limits for so many bytes in all: a quarter for the begin, the rest for the end, which says why it ended. At
+    /// least 1 KiB.
+    pub fn of_size(bytes: usize) -> Self {
+        let bytes = bytes.max(1024);
+        // Room for the mark between the two.
+        Self { head: bytes / 4, tail: bytes - bytes / 4 - 128, line: (bytes / 8).min(2 * 1024) }
+    }
+}
+
 impl Default for LogLimits {
     /// 16 KiB in all (DESIGN D6).
     fn default() -> Self {
-        Self { head: 4 * 1024, tail: 12 * 1024 - 128, line: 2 * 1024 }
+        Self::of_size(16 * 1024)
     }
 }
 

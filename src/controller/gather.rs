@@ -19,8 +19,8 @@ use crate::diagnose::facts::{LogFacts, Lookup, PodFacts, ServiceFacts, ServiceLo
 use crate::diagnose::targets::Needs;
 use crate::diagnose::verdict::Assessment;
 use crate::diagnose::wait::WaitAnalysis;
-use crate::diagnose::{assess, cut, log, needs};
-use crate::plan::{CapturedAttempt, Departure, Fate, PodObservation};
+use crate::diagnose::{assess, cut, interrupted, log, needs};
+use crate::plan::{self, CapturedAttempt, Departure, Fate, PodObservation};
 use crate::pod::PodView;
 use crate::pod::attempt::running_attempt;
 use crate::pod::identity::{DiagnosisKey, Identity, group_of};
@@ -42,6 +42,8 @@ pub(super) struct Candidate {
     pub(super) stuck_after: SignedDuration,
     /// It has left, and this is how it was seen last.
     gone: bool,
+    /// An attempt of it was recorded whose end nobody told.
+    interrupted: bool,
 }
 
 impl Candidate {
@@ -68,6 +70,7 @@ impl Candidate {
             progress,
             pod,
             gone: false,
+            interrupted: false,
         }
     }
 
@@ -80,7 +83,11 @@ impl Candidate {
     ) -> Self {
         let mut pod = PodView::clone(&ghost.pod);
         pod.metadata.deletion_timestamp = None;
-        Self { gone: true, ..Self::new(context, Arc::new(pod), policy, stored) }
+        let held = context.captures.held(pod.uid());
+        // What is over is not opened again because a Pod is deleted.
+        let may_open = stored.is_none_or(|stored| !plan::is_closed(stored));
+        let interrupted = may_open && held.iter().any(|attempt| attempt.interrupted_at.is_some());
+        Self { gone: true, interrupted, ..Self::new(context, Arc::new(pod), policy, stored) }
     }
 
     fn assess(
@@ -91,7 +98,23 @@ impl Candidate {
         services: &ServiceLookups,
         now: Timestamp,
     ) -> Assessment {
-        assess(&PodFacts {
+        let facts = self.facts(context, waits, logs, services, now);
+        let assessment = assess(&facts);
+        if self.gone && assessment.verdict().is_none() && self.interrupted {
+            return interrupted(&facts).unwrap_or(assessment);
+        }
+        assessment
+    }
+
+    fn facts<'a>(
+        &'a self,
+        context: &'a Context,
+        waits: Option<&'a WaitAnalysis>,
+        logs: &'a [LogFacts],
+        services: &'a ServiceLookups,
+        now: Timestamp,
+    ) -> PodFacts<'a> {
+        PodFacts {
             pod: &self.pod,
             progress: &self.progress,
             stuck_since: self.stuck_since,
@@ -101,7 +124,7 @@ impl Candidate {
             services,
             masker: &context.masker,
             now,
-        })
+        }
     }
 }
 

@@ -11,6 +11,7 @@ pub mod cause {
     pub const CONFIG_MAP_NOT_FOUND: &str = "ConfigMapNotFound";
     pub const CONTAINER_START_FAILED: &str = "ContainerStartFailed";
     pub const DEADLINE_EXCEEDED: &str = "DeadlineExceeded";
+    pub const DELETED_DURING_INIT: &str = "DeletedDuringInit";
     pub const EVICTED: &str = "Evicted";
     pub const FAILED_WITHOUT_RETRY: &str = "FailedWithoutRetry";
     pub const HANGING: &str = "Hanging";

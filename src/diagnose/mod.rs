@@ -11,7 +11,7 @@ pub mod targets;
 pub mod verdict;
 pub mod wait;
 
-pub use detect::assess;
+pub use detect::{assess, interrupted};
 pub use targets::needs;
 
 use crate::pod::PodView;

@@ -51,6 +51,14 @@ impl Controller {
         }
     }
 
+    /// Its resident set in KiB.
+    pub fn resident_kib(&self) -> u64 {
+        let id = self.child.id().expect("it has ended already");
+        let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        line.split_whitespace().next().unwrap().parse().unwrap()
+    }
+
     /// Asks it to end as Kubernetes does, and waits. Returns how it ended and how long that took.
     pub async fn terminate(mut self) -> (ExitStatus, Duration) {
         let started = Instant::now();

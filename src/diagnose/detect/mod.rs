@@ -6,6 +6,7 @@
 mod before;
 mod ended;
 mod hanging;
+mod interrupted;
 mod pod_level;
 mod refused;
 mod sidecar;
@@ -16,6 +17,8 @@ use super::verdict::{Assessment, Urgency, Verdict};
 use crate::api;
 use crate::api::v1alpha1::Severity;
 use crate::pod::progress::{InitProgress, Step, StepState};
+
+pub use interrupted::interrupted;
 
 /// A detector with the name by which `explain` shows it.
 struct Detector {

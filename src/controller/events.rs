@@ -70,7 +70,7 @@ pub(super) fn complain(context: &Arc<Context>, pod: &Arc<PodView>, now: Timestam
         }
     }
     let note =
-        format!("annotation {ANNOTATION_STUCK_AFTER}: {:?} {why}; the default is used", cut(value, 100));
+        format!("annotation {ANNOTATION_STUCK_AFTER}: {:?} {why}; it counts as not set", cut(value, 100));
     let event = Event {
         metadata,
         note: Some(note),

@@ -62,11 +62,10 @@ impl Candidate {
         let container = progress.step().map(|step| step.container.as_str());
         Self {
             stuck_since: earliest(since, stored_since(stored, pod.uid(), container)),
-            stuck_after: context.histories.threshold(
-                &pod,
-                &progress,
-                stuck_after(&pod, policy.stuck_after.unwrap_or(context.settings.stuck_after)),
-            ),
+            stuck_after: own_threshold(&pod).unwrap_or_else(|| {
+                let default = policy.stuck_after.unwrap_or(context.settings.stuck_after);
+                context.histories.threshold(&pod, &progress, default)
+            }),
             progress,
             pod,
             gone: false,
@@ -139,10 +138,10 @@ fn stored_since(
     entry.stuck_since.as_ref().map(|since| since.0)
 }
 
-/// The threshold of a Pod: its own annotation, else the default. A value that makes no sense is as good as none, and
-/// complained about elsewhere.
-fn stuck_after(pod: &PodView, default: SignedDuration) -> SignedDuration {
-    pod.annotation(api::ANNOTATION_STUCK_AFTER).and_then(|text| threshold(text).ok()).unwrap_or(default)
+/// The threshold that somebody has set for this very Pod; no history makes it longer. A value that makes no sense is as
+/// good as none, and complained about elsewhere.
+fn own_threshold(pod: &PodView) -> Option<SignedDuration> {
+    pod.annotation(api::ANNOTATION_STUCK_AFTER).and_then(|text| threshold(text).ok())
 }
 
 /// Whether a Pod fails as far as it can be told without asking anybody.
@@ -261,6 +260,7 @@ fn log_facts(container: &str, number: i32, excerpt: &str) -> LogFacts {
         number,
         decisive_line: lines.decisive_line.map(|line| cut(&line, 400)),
         last_line: lines.last_line.map(|line| cut(&line, 400)),
+        repeats: log::ends_in_repetition(excerpt),
         last_at: None,
     }
 }

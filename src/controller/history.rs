@@ -1,6 +1,6 @@
 //! Keeps how long init steps usually take, over restarts in one ConfigMap of our own.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -35,48 +35,66 @@ pub(super) struct Histories {
 #[derive(Debug, Default)]
 struct Inner {
     history: History,
-    /// Steps that are counted, by Pod UID.
-    counted: HashMap<String, usize>,
+    /// Init containers whose step is counted, by Pod UID.
+    counted: HashMap<String, BTreeSet<String>>,
     changed: bool,
+}
+
+impl Inner {
+    /// Counts a step, once for each Pod.
+    fn count(
+        &mut self,
+        pod: &PodView,
+        workload: &str,
+        step: &CompletedStep,
+        slow: SignedDuration,
+        in_trouble: bool,
+    ) {
+        if self.counted.len() >= MAX_PODS && !self.counted.contains_key(pod.uid()) {
+            self.counted.clear();
+        }
+        let is_new = self.counted.entry(pod.uid().to_owned()).or_default().insert(step.container.clone());
+        if is_new && step.took >= slow && !in_trouble {
+            self.history.record(workload, step);
+            self.changed = true;
+        }
+    }
 }
 
 impl Histories {
     /// Counts the steps of a Pod that are past and not counted yet. Quick ones are not worth remembering: `slow` is
-    /// where that begins.
-    pub(super) fn observe(&self, pod: &PodView, slow: SignedDuration) {
+    /// where that begins. What took long for a cause that is known (`in_trouble`) is none of its usual time: an outage
+    /// must not teach us to wait for the next one.
+    pub(super) fn observe(&self, pod: &PodView, slow: SignedDuration, in_trouble: bool) {
         let Some(workload) = workload_of(pod) else { return };
         let steps = completed_steps(pod);
-        let mut inner = self.lock();
-        let counted = inner.counted.get(pod.uid()).copied().unwrap_or(0);
-        if steps.len() <= counted {
+        if steps.is_empty() {
             return;
         }
-        if inner.counted.len() >= MAX_PODS {
-            inner.counted.clear();
-        }
-        inner.counted.insert(pod.uid().to_owned(), steps.len());
-        for step in steps.iter().skip(counted).filter(|step| step.took >= slow) {
-            inner.history.record(&workload, step);
-            inner.changed = true;
+        let mut inner = self.lock();
+        for step in steps {
+            inner.count(pod, &workload, &step, slow, in_trouble);
         }
     }
 
     /// A Pod has left. When it did so in the middle of its last step, without being deleted, that step took until now:
     /// the status that would say so is never sent to us.
-    pub(super) fn left(&self, pod: &PodView, slow: SignedDuration, now: Timestamp) {
+    pub(super) fn left(&self, pod: &PodView, slow: SignedDuration, in_trouble: bool, now: Timestamp) {
         let mut inner = self.lock();
-        inner.counted.remove(pod.uid());
-        let (Some(workload), false) = (workload_of(pod), pod.is_terminating()) else { return };
-        let InitProgress::At(step) = InitProgress::of(pod) else { return };
-        let took = step.since.map(|since| now.duration_since(since));
-        let is_last = step.index + 1 == step.total && !step.sidecar && !step.rerun;
-        if let Some(took) = took.filter(|took| is_last && pod.phase() == "Pending" && *took >= slow) {
-            inner.history.record(&workload, &CompletedStep { container: step.container, took });
-            inner.changed = true;
+        if let (Some(workload), false) = (workload_of(pod), pod.is_terminating())
+            && let InitProgress::At(step) = InitProgress::of(pod)
+            && let Some(since) = step.since
+        {
+            let is_last = step.index + 1 == step.total && !step.sidecar && !step.rerun && step.restarts == 0;
+            if is_last && pod.phase() == "Pending" {
+                let step = CompletedStep { container: step.container, took: now.duration_since(since) };
+                inner.count(pod, &workload, &step, slow, in_trouble);
+            }
         }
+        inner.counted.remove(pod.uid());
     }
 
-    /// The threshold for the step at which a Pod stands.
+    /// The threshold for the step at which a Pod stands, where nobody has set one for that Pod.
     pub(super) fn threshold(
         &self,
         pod: &PodView,
@@ -140,4 +158,65 @@ pub(super) async fn save(context: Arc<Context>) {
 fn config_maps(client: &Client, context: &Context) -> Option<Api<ConfigMap>> {
     let namespace = context.settings.own_namespace.as_deref()?;
     Some(Api::namespaced(client.clone(), namespace))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SLOW: SignedDuration = SignedDuration::from_secs(30);
+
+    fn pod(uid: &str, restarts: i32, state: &str) -> PodView {
+        serde_saphyr::from_str(&format!(
+            r#"
+metadata:
+  name: api-1
+  namespace: shop
+  uid: {uid}
+  ownerReferences: [{{apiVersion: apps/v1, kind: StatefulSet, name: api, uid: u, controller: true}}]
+spec: {{initContainers: [{{name: wait}}]}}
+status:
+  phase: Pending
+  conditions: [{{type: PodReadyToStartContainers, status: "True", lastTransitionTime: "2026-12-01T10:00:00Z"}}]
+  initContainerStatuses: [{{name: wait, restartCount: {restarts}, {state}}}]
+"#
+        ))
+        .unwrap()
+    }
+
+    const RUNNING: &str = r#"state: {running: {startedAt: "2026-12-01T10:00:01Z"}}"#;
+    const DONE: &str = r#"state: {terminated: {exitCode: 0, finishedAt: "2026-12-01T10:01:00Z"}}"#;
+
+    fn learnt(tell: impl FnOnce(&Histories)) -> SignedDuration {
+        let histories = Histories::default();
+        tell(&histories);
+        let next = pod("next", 0, RUNNING);
+        histories.threshold(&next, &InitProgress::of(&next), SLOW)
+    }
+
+    fn at_the_end() -> Timestamp {
+        "2026-12-01T10:01:00Z".parse().unwrap()
+    }
+
+    #[test]
+    fn a_slow_step_is_learnt_once_however_its_end_is_seen() {
+        let told = learnt(|histories| {
+            histories.observe(&pod("1", 0, DONE), SLOW, false);
+            // What a watch sends when a Pod leaves its selection is the object as it was before.
+            histories.left(&pod("1", 0, RUNNING), SLOW, false, at_the_end());
+            assert_eq!(histories.lock().history.to_json(), r#"{"shop/statefulset/api/wait":[60]}"#);
+        });
+        assert_eq!(told.as_secs(), 180);
+    }
+
+    #[test]
+    fn an_outage_is_not_learnt() {
+        let told = learnt(|histories| {
+            histories.left(&pod("1", 0, RUNNING), SLOW, true, at_the_end());
+            histories.observe(&pod("2", 0, DONE), SLOW, true);
+            histories.observe(&pod("3", 4, DONE), SLOW, false);
+            histories.left(&pod("4", 4, RUNNING), SLOW, false, at_the_end());
+        });
+        assert_eq!(told, SLOW);
+    }
 }

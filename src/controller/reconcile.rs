@@ -15,6 +15,7 @@ use super::{Context, apply};
 use crate::api::InitDiagnosis;
 use crate::api::v1alpha1::InitDiagnosisStatus;
 use crate::cluster::{ClusterError, call, owners, workloads};
+use crate::diagnose::catalogue::cause;
 use crate::diagnose::verdict::Assessment;
 use crate::plan::{self, Observation, WorkloadFacts};
 use crate::pod::PodView;
@@ -239,5 +240,8 @@ fn left_pods(
 /// What the tracker is to know of a diagnosis with this status.
 pub(super) fn known(status: &InitDiagnosisStatus, looked_at: bool) -> Known {
     let closed = plan::is_closed(status);
-    Known { closed, expires_at: plan::expires_at(status).filter(|_| closed), looked_at }
+    // That it hangs explains nothing: it may just be slow.
+    let cause = status.cause.as_deref().filter(|cause| ![cause::HANGING, cause::UNKNOWN].contains(cause));
+    let explained = !closed && cause.is_some();
+    Known { closed, explained, expires_at: plan::expires_at(status).filter(|_| closed), looked_at }
 }

@@ -34,6 +34,8 @@ pub struct Left {
 pub struct Known {
     /// It is over.
     pub closed: bool,
+    /// It is open, and its cause explains why steps take long.
+    pub explained: bool,
     /// When it may be removed.
     pub expires_at: Option<Timestamp>,
     /// This process has looked at it.
@@ -211,6 +213,12 @@ impl Tracker {
     /// What is known of a diagnosis.
     pub fn known(&self, key: &DiagnosisKey) -> Option<Known> {
         self.known.get(key).copied()
+    }
+
+    /// Whether a Pod belongs to an open diagnosis whose cause explains why its steps take long.
+    pub fn is_explained(&self, uid: &str) -> bool {
+        let key = self.pods.get(uid).map(|tracked| &tracked.key);
+        key.and_then(|key| self.known.get(key)).is_some_and(|known| known.explained)
     }
 
     /// All diagnoses that exist.

@@ -148,9 +148,9 @@ fn on_event(context: &Arc<Context>, scope: &Scope, writer: &mut Writer<PodView>,
         }
         // Past init although still Pending (the app's image is pulled, say): for us it has left.
         Event::Apply(pod) | Event::Delete(pod) => {
-            let slow = slow_from(context);
-            context.histories.observe(&pod, slow);
-            context.histories.left(&pod, slow, now);
+            let (slow, in_trouble) = (slow_from(context), context.tracker().is_explained(pod.uid()));
+            context.histories.observe(&pod, slow, in_trouble);
+            context.histories.left(&pod, slow, in_trouble, now);
             on_left(context, pod.uid(), now);
             writer.apply_watcher_event(&Event::Delete(pod));
         }
@@ -189,7 +189,8 @@ pub(super) fn on_left(context: &Context, uid: &str, now: Timestamp) {
 }
 
 pub(super) fn on_pod(context: &Arc<Context>, scope: &Scope, pod: &Arc<PodView>, now: Timestamp) {
-    context.histories.observe(pod, slow_from(context));
+    let in_trouble = context.tracker().is_explained(pod.uid());
+    context.histories.observe(pod, slow_from(context), in_trouble);
     let answer = context.tracker().seen(scope, pod);
     match answer {
         Answer::Look(key) => {

@@ -5,7 +5,6 @@ pub fn meaning(code: i32) -> Option<&'static str> {
     Some(match code {
         126 => "Exit code 126: the command was found and could not be executed.",
         127 => "Exit code 127: the shell did not find a command.",
-        128 => "Exit code 128: the runtime could not start the process, or it exited with an invalid code.",
         255 => "Exit code 255: -1 in many programs; or the runtime lost the code.",
         _ => return None,
     })

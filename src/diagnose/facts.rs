@@ -42,6 +42,8 @@ pub struct LogFacts {
     pub decisive_line: Option<String>,
     /// The last line, secrets masked.
     pub last_line: Option<String>,
+    /// Its last lines are the same again and again.
+    pub repeats: bool,
     /// Time of the newest line of an attempt that runs.
     pub last_at: Option<Timestamp>,
 }

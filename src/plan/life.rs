@@ -311,6 +311,7 @@ fn conditions(status: &mut InitDiagnosisStatus, now: Timestamp) {
     match (attempts.seen, attempts.lost, attempts.dropped) {
         (0, _, _) => set(status, "LogsPreserved", "Unknown", "NoAttempts", now),
         (_, 0, 0) => set(status, "LogsPreserved", "True", "AllKept", now),
+        (_, 0, _) if attempts.kept == 0 => set(status, "LogsPreserved", "False", "NoneKept", now),
         (_, 0, _) => set(status, "LogsPreserved", "True", "KeptWithinBounds", now),
         _ => set(status, "LogsPreserved", "False", "SomeLost", now),
     }

@@ -83,6 +83,10 @@ impl History {
     /// # Errors
     /// When it is not what [`History::to_json`] writes.
     pub fn from_json(json: &str) -> Result<Self, serde_json::Error> {
+        if json.trim().is_empty() {
+            // As it is installed.
+            return Ok(Self::default());
+        }
         serde_json::from_str(json)
     }
 
@@ -110,7 +114,7 @@ pub fn workload_of(pod: &PodView) -> Option<String> {
     Some(format!("{}/{}/{name}", pod.namespace(), owner.kind.to_lowercase()))
 }
 
-/// The regular init containers of a Pod that are past, with their durations.
+/// The regular init containers of a Pod that are past, with their durations; without those that failed in between.
 pub fn completed_steps(pod: &PodView) -> Vec<CompletedStep> {
     let mut begin = pod
         .condition("PodReadyToStartContainers")
@@ -128,6 +132,8 @@ pub fn completed_steps(pod: &PodView) -> Vec<CompletedStep> {
             if !succeeded {
                 break;
             }
+            // One that failed before it succeeded says how long the trouble lasted, not how long the work takes.
+            let begin = begin.filter(|_| status.restart_count == 0);
             steps.extend(
                 begin
                     .map(|begin| CompletedStep { container: container.name.clone(), took: span(begin, end) }),
@@ -186,6 +192,7 @@ mod tests {
         let back = History::from_json(&json).unwrap();
         assert!(!back.is_empty());
         assert!(History::from_json("[]").is_err());
+        assert!(History::from_json("").unwrap().is_empty(), "as it is installed");
     }
 
     #[rstest::rstest]
@@ -217,7 +224,7 @@ status:
   - {name: one, state: {terminated: {exitCode: 0, startedAt: "2026-12-01T10:00:50Z", finishedAt: "2026-12-01T10:01:00Z"}}}
   - {name: side, started: true, state: {running: {startedAt: "2026-12-01T10:01:05Z"}}}
   - {name: two, state: {terminated: {exitCode: 0, finishedAt: "2026-12-01T10:21:05Z"}}}
-  - {name: three, state: {running: {startedAt: "2026-12-01T10:21:06Z"}}}
+  - {name: three, restartCount: 2, state: {terminated: {exitCode: 0, finishedAt: "2026-12-01T10:31:05Z"}}}
 "#,
         )
         .unwrap();

@@ -89,7 +89,8 @@ impl Recording {
                     })
                     .await
                 }
-                Err(LogError::Forbidden | LogError::Gone) => return false,
+                // 404 is not the end: a kubelet says so of a Pod that it does not know yet.
+                Err(LogError::Forbidden) => return false,
                 Err(error) => Pumped::Broken(error.to_string()),
             };
             let since = self.collector().last_at();

@@ -54,13 +54,17 @@ pub(super) fn detect(facts: &PodFacts<'_>) -> Option<Verdict> {
         verdict = verdict.fact(EvidenceSource::Log, &subject, one_line(line));
     }
     if code == cause::NON_ZERO_EXIT {
-        verdict = verdict.remedy(format!(
-            "Read what it says before it ends: kubectl -n {namespace} get initlogs, or kubectl -n {namespace} logs {pod} -c {container} --previous. {meaning}",
-            namespace = facts.pod.namespace(),
-            pod = facts.pod.name(),
-            container = step.container,
-            meaning = exit_code::meaning(end.exit_code).unwrap_or_default(),
-        ));
+        let (namespace, pod) = (facts.pod.namespace(), facts.pod.name());
+        // Where nothing follows, there is no previous one.
+        let previous = if end.retried { " --previous" } else { "" };
+        let container = &step.container;
+        let mut remedy = format!(
+            "Read what it says before it ends: kubectl -n {namespace} logs {pod} -c {container}{previous}. The logs that are kept: kubectl -n {namespace} get initlogs (the text of one: get initlog NAME -o jsonpath='{{.spec.text}}')."
+        );
+        if let Some(meaning) = exit_code::meaning(end.exit_code) {
+            remedy = format!("{remedy} {meaning}");
+        }
+        verdict = verdict.remedy(remedy);
     }
     Some(verdict)
 }

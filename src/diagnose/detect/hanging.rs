@@ -20,7 +20,11 @@ pub(super) fn detect(facts: &PodFacts<'_>) -> Option<Verdict> {
     let log =
         facts.logs.iter().rev().find(|log| log.container == step.container && log.number == step.restarts);
     let last = log.and_then(|log| log.last_line.clone());
-    let gets_on = log.is_some_and(|log| gets_on(facts, log));
+    let end = facts
+        .stuck_since
+        .and_then(|since| since.checked_add(facts.stuck_after.saturating_mul(PATIENCE)).ok())
+        .filter(|end| *end > facts.now);
+    let gets_on = end.is_some() && log.is_some_and(|log| gets_on(facts, log));
     let subject = format!("init container {}", step.container);
     let words = match &last {
         Some(line) => format!("its last line: {line}"),
@@ -45,9 +49,6 @@ pub(super) fn detect(facts: &PodFacts<'_>) -> Option<Verdict> {
         verdict = verdict.fact(EvidenceSource::Log, &subject, line);
     }
     if gets_on {
-        let end = facts
-            .stuck_since
-            .and_then(|since| since.checked_add(facts.stuck_after.saturating_mul(PATIENCE)).ok());
         verdict.urgency = end.map_or(Urgency::Now, Urgency::From);
     }
     if let Some((also, unchecked)) = super::waits::set_aside(facts) {
@@ -57,12 +58,12 @@ pub(super) fn detect(facts: &PodFacts<'_>) -> Option<Verdict> {
     Some(verdict)
 }
 
-/// Whether it gets on: its newest line is new, and says something else than the one before. It is given more time.
+/// Whether it gets on: its newest line is new, and its lines are not the same again and again, as those of a loop that
+/// waits. It is given more time.
 fn gets_on(facts: &PodFacts<'_>, log: &LogFacts) -> bool {
-    let is_new = log.last_at.is_some_and(|at| facts.now.duration_since(at) < RECENT);
-    // As repeated lines are folded.
-    let repeats = log.last_line.as_deref().is_some_and(|line| line.ends_with(')') && line.contains('×'));
-    is_new && !repeats
+    let recent = RECENT.min(facts.stuck_after / 2);
+    let is_new = log.last_at.is_some_and(|at| facts.now.duration_since(at) < recent);
+    is_new && !log.repeats
 }
 
 /// An init container in the middle of the sequence that is not made although its predecessor is done.

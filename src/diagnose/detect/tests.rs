@@ -57,6 +57,7 @@ impl World {
             number: 0,
             decisive_line: Some(line.to_owned()),
             last_line: Some(line.to_owned()),
+            repeats: false,
             last_at: None,
         });
         self
@@ -330,6 +331,7 @@ fn one_that_gets_on_is_slow_and_not_stuck(
         number: 0,
         decisive_line: None,
         last_line: Some(line.to_owned()),
+        repeats: crate::diagnose::log::ends_in_repetition(line),
         last_at: Some(at.parse().unwrap()),
     });
     let verdict = world.verdict(&pod("Always", "pg_restore -d shop /backup", RUNNING));

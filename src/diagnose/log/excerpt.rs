@@ -39,7 +39,9 @@ const RULES: &[(i32, &str)] = &[
         8,
         r"(?i)^\s*(fatal|panic|emerg|critical)\b|\b(FATAL|PANIC|CRITICAL)\b|\[(fatal|critical|emerg|alert)\]",
     ),
-    (8, r"^(\w+\.)*\w*(Error|Exception)\b(:|$)|^Traceback|^thread '.*' panicked"),
+    // The head of a trace says nothing; the exception comes at its end.
+    (4, r"^Traceback \(most recent call last\)"),
+    (8, r"^(\w+\.)*\w*(Error|Exception)\b(:|$)|^thread '.*' panicked"),
     (7, r"(?i)\b(error|err!|exception)\b[\]:\s]|^\s*(error|err)\b|\berrno\b|^E[0-9]{4} "),
     (
         7,

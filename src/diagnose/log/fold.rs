@@ -80,6 +80,12 @@ impl Folder {
     }
 }
 
+/// Whether a text that was folded ends in lines that repeat: with the count of a fold among its last lines.
+pub fn ends_in_repetition(text: &str) -> bool {
+    // After the count may come what had begun of the next turn.
+    text.lines().rev().take(MAX_PERIOD).any(|line| line.ends_with(')') && line.contains("× "))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -107,6 +113,13 @@ mod tests {
             folded(&["x", "a", "b", "c", "d", "a", "b", "c", "d", "y"]),
             ["x", "a", "b", "c", "d (these 4 lines × 2)", "y"]
         );
+    }
+
+    #[test]
+    fn a_loop_is_told_by_its_last_lines() {
+        assert!(ends_in_repetition(&folded(&["a", "b", "a", "b", "a"]).join("\n")));
+        assert!(ends_in_repetition(&folded(&["wait"; 20]).join("\n")));
+        assert!(!ends_in_repetition(&folded(&["wait", "wait", "1", "2", "3", "4"]).join("\n")));
     }
 
     #[test]

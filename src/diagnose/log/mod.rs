@@ -11,4 +11,5 @@ mod mask;
 
 pub use collect::{CollectedLog, LogCollector, LogLimits, LogWindow};
 pub use excerpt::{Excerpt, excerpt, telling_score};
+pub use fold::ends_in_repetition;
 pub use mask::{MaskRule, Masked, Masker, MaskerError, secret_like_env_name};

@@ -11,7 +11,8 @@ pub enum HostKind {
         name: String,
         /// Its namespace, lower case.
         namespace: String,
-        /// The name has the form `a.b`: Service `a` in namespace `b` if that namespace exists, else outside.
+        /// The name has the form `a.b`: Service `a` in namespace `b` if that namespace exists, else outside. (That of the
+        /// Pod itself does.)
         ambiguous: bool,
         /// The first label of a name such as `db-0.db.shop.svc`: a record of a headless Service.
         pod_hostname: Option<String>,
@@ -94,7 +95,8 @@ fn service(name: &str, pod_namespace: &str, is_absolute: bool) -> HostKind {
         // An absolute name is not completed by the search list, and there is no such top-level domain.
         [_] | [_, _] if is_absolute => HostKind::External,
         [service] => found(service, pod_namespace, false, None),
-        [service, namespace] => found(service, namespace, true, None),
+        // That a Pod's own namespace exists is known.
+        [service, namespace] => found(service, namespace, *namespace != pod_namespace, None),
         // `_port._proto.svc.ns.svc`: a SRV record.
         [port, protocol, service, namespace, SERVICE_LABEL, ..]
             if port.starts_with('_') && protocol.starts_with('_') =>

@@ -2,6 +2,7 @@
 
 use super::facts::ServiceName;
 use super::wait::{self, ContainerCommand, EnvValue, EnvVariable, HostKind, TargetKind, WaitAnalysis};
+use crate::api::v1alpha1::Confidence;
 use crate::pod::progress::InitProgress;
 use crate::pod::view::PodView;
 
@@ -16,6 +17,8 @@ pub struct ServiceTarget {
     pub shown: String,
     /// The part of the command that waits.
     pub command: String,
+    /// How sure it is that a missing Service is what it waits for.
+    pub confidence: Confidence,
 }
 
 /// What must be gathered before a Pod can be assessed.
@@ -51,13 +54,18 @@ pub fn needs(pod: &PodView, progress: &InitProgress) -> Needs {
         has_env_from: !container.env_from.is_empty(),
     });
     let mut services: Vec<_> =
-        service_targets(&waits, pod.namespace()).into_iter().map(|target| target.service).collect();
+        service_targets(&waits, pod).into_iter().map(|target| target.service).collect();
     services.dedup();
     Needs { waits: Some(waits), services }
 }
 
-/// The Services among the targets of a wait, in the order in which they block.
-pub fn service_targets(waits: &WaitAnalysis, namespace: &str) -> Vec<ServiceTarget> {
+/// The Services among the targets of a wait, in the order in which they block. Where the Pod resolves names otherwise
+/// (`dnsPolicy`, `hostAliases`), they mean no Service.
+pub fn service_targets(waits: &WaitAnalysis, pod: &PodView) -> Vec<ServiceTarget> {
+    if !pod.has_cluster_dns() {
+        return Vec::new();
+    }
+    let searches = pod.spec.dns_config.as_ref().is_some_and(|config| !config.searches.is_empty());
     waits
         .targets
         .iter()
@@ -67,9 +75,12 @@ pub fn service_targets(waits: &WaitAnalysis, namespace: &str) -> Vec<ServiceTarg
                 TargetKind::Name { host } => (host.known()?, None),
                 _ => return None,
             };
+            if pod.has_host_alias(host) {
+                return None;
+            }
             // `a.b` is a Service only if namespace b exists, which is not known here: a 404 would prove nothing.
             let HostKind::Service { name, namespace, ambiguous: false, .. } =
-                wait::classify_host(host, namespace)
+                wait::classify_host(host, pod.namespace())
             else {
                 return None;
             };
@@ -80,6 +91,13 @@ pub fn service_targets(waits: &WaitAnalysis, namespace: &str) -> Vec<ServiceTarg
                 port: number,
                 shown,
                 command: target.evidence.clone(),
+                confidence: match (target.conditional, searches && !host.contains('.')) {
+                    // The branch may not have been taken.
+                    (true, _) => Confidence::Possible,
+                    // A search domain of the Pod's own may have the name.
+                    (false, true) => Confidence::Likely,
+                    (false, false) => Confidence::Certain,
+                },
             })
         })
         .collect()

@@ -33,12 +33,44 @@ pub struct PodSpec {
     pub node_name: Option<String>,
     /// `Always`, `OnFailure` or `Never`; the API server fills in `Always`.
     pub restart_policy: Option<String>,
+    /// Where names are resolved: `ClusterFirst` (the default), `ClusterFirstWithHostNet`, `Default` (as on the node) or
+    /// `None`.
+    pub dns_policy: Option<String>,
+    /// Further search domains and name servers.
+    pub dns_config: Option<DnsConfig>,
+    /// Names that are resolved without DNS.
+    #[serde(deserialize_with = "null_is_default")]
+    pub host_aliases: Vec<HostAlias>,
+    /// The network of the node: DNS too, unless the policy says otherwise.
+    #[serde(deserialize_with = "null_is_default")]
+    pub host_network: bool,
     /// Init containers in their order.
     #[serde(deserialize_with = "null_is_default")]
     pub init_containers: Vec<InitContainer>,
     /// App containers, by name.
     #[serde(deserialize_with = "null_is_default")]
     pub containers: Vec<NamedContainer>,
+}
+
+/// `dnsConfig`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct DnsConfig {
+    /// Search domains.
+    #[serde(deserialize_with = "null_is_default")]
+    pub searches: Vec<String>,
+    /// Name servers; only whether there are any matters.
+    #[serde(deserialize_with = "null_is_default")]
+    pub nameservers: Vec<serde::de::IgnoredAny>,
+}
+
+/// An entry of `/etc/hosts`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct HostAlias {
+    /// Names.
+    #[serde(deserialize_with = "null_is_default")]
+    pub hostnames: Vec<String>,
 }
 
 /// An init container's spec.
@@ -63,9 +95,21 @@ pub struct InitContainer {
     pub env_from: Vec<serde::de::IgnoredAny>,
     /// `Always` = native sidecar; `Never` and `OnFailure` override the Pod's policy (Kubernetes 1.35).
     pub restart_policy: Option<String>,
+    /// Whether it has a startup probe; what it asks does not matter.
+    pub startup_probe: Option<serde::de::IgnoredAny>,
+    /// Its hooks.
+    pub lifecycle: Option<Lifecycle>,
     /// Rules that override `restart_policy` by exit code (Kubernetes 1.35).
     #[serde(deserialize_with = "null_is_default")]
     pub restart_policy_rules: Vec<RestartRule>,
+}
+
+/// `lifecycle`; only which hooks there are matters.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Lifecycle {
+    /// Runs beside the start of the container, which is killed when it fails.
+    pub post_start: Option<serde::de::IgnoredAny>,
 }
 
 /// An environment variable. Values from Secrets and ConfigMaps are never looked up.
@@ -226,6 +270,22 @@ pub struct Terminated {
 impl kube::api::Log for PodView {}
 
 impl PodView {
+    /// Whether names of Services are resolved by the cluster's DNS (`pkg/kubelet/network/dns`, `getPodDNSType`).
+    pub fn has_cluster_dns(&self) -> bool {
+        match self.spec.dns_policy.as_deref() {
+            None | Some("" | "ClusterFirst") => !self.spec.host_network,
+            Some("ClusterFirstWithHostNet") => true,
+            // `None` with the cluster's own name server is possible; that it is that one, the Pod does not tell.
+            Some(_) => false,
+        }
+    }
+
+    /// Whether `/etc/hosts` has a name of its own for this Pod.
+    pub fn has_host_alias(&self, host: &str) -> bool {
+        let names = self.spec.host_aliases.iter().flat_map(|alias| &alias.hostnames);
+        names.into_iter().any(|name| name.eq_ignore_ascii_case(host))
+    }
+
     /// Namespace; empty only for a Pod that did not come from an API server.
     pub fn namespace(&self) -> &str {
         self.metadata.namespace.as_deref().unwrap_or_default()

@@ -3,7 +3,7 @@
 # shellcheck disable=SC2034  # the scripts that source this use what they need
 
 demo=initwatch-demo
-log=${TMPDIR:-/tmp}/initwatch-demo.log
+log=${TMPDIR:-/tmp}/initwatch-demo${INITWATCH_CLUSTER_ID:+-$INITWATCH_CLUSTER_ID}.log
 work=$(mktemp -d)
 
 # connect up|known: finds the cluster; afterwards `kubectl` and $KUBECONFIG are of it.

@@ -142,6 +142,60 @@ fn the_first_of_two_waits_that_is_broken_is_the_cause() {
     assert!(verdict.summary.contains("no Service redis"), "{}", verdict.summary);
 }
 
+#[rstest::rstest]
+#[case("spec: {hostAliases: [{ip: 10.1.2.3, hostnames: [postgres]}]}", None)]
+#[case("spec: {dnsPolicy: Default}", None)]
+#[case("spec: {hostNetwork: true}", None)]
+#[case("spec: {hostNetwork: true, dnsPolicy: ClusterFirstWithHostNet}", Some(Confidence::Certain))]
+#[case("spec: {dnsConfig: {searches: [corp.example.com]}}", Some(Confidence::Likely))]
+#[case("spec: {}", Some(Confidence::Certain))]
+fn a_name_means_a_service_only_where_the_pod_asks_the_clusters_dns(
+    #[case] spec: &str,
+    #[case] expected: Option<Confidence>,
+) {
+    let mut pod = pod("Always", WAIT, RUNNING);
+    let names: PodView = serde_saphyr::from_str(spec).unwrap();
+    pod.spec.dns_policy = names.spec.dns_policy;
+    pod.spec.dns_config = names.spec.dns_config;
+    pod.spec.host_aliases = names.spec.host_aliases;
+    pod.spec.host_network = names.spec.host_network;
+    let verdict = World::default().service("postgres", Lookup::Missing).verdict(&pod);
+    let named = (verdict.cause == cause::SERVICE_NOT_FOUND).then_some(verdict.confidence);
+    assert_eq!(named, expected, "{}", verdict.summary);
+}
+
+#[test]
+fn a_branch_may_not_have_been_taken() {
+    let wait = "if [ -n $WAIT ]; then until nc -z postgres 5432; do sleep 1; done; fi; sleep 9999";
+    let world = World::default().service("postgres", Lookup::Missing);
+    let verdict = world.verdict(&pod("Always", wait, RUNNING));
+    assert_eq!((verdict.cause, verdict.confidence), (cause::SERVICE_NOT_FOUND, Confidence::Possible));
+}
+
+#[rstest::rstest]
+#[case("startupProbe: {tcpSocket: {port: 1}}", cause::SIDECAR_STARTUP_PROBE_FAILING)]
+#[case("lifecycle: {postStart: {exec: {command: [x]}}}", cause::CONTAINER_START_FAILED)]
+#[case("image: x", cause::KILLED_BY_SIGNAL)]
+fn a_sidecar_that_the_kubelet_ends_before_it_started_keeps_one_cause(
+    #[case] spec: &str,
+    #[case] expected: &str,
+) {
+    const KILLED: &str = "terminated: {exitCode: 137, reason: Error, containerID: c}";
+    for state in [
+        format!("restartCount: 3, state: {{{KILLED}}}"),
+        format!("restartCount: 3, state: {{waiting: {{reason: CrashLoopBackOff}}}}, lastState: {{{KILLED}}}"),
+        format!("restartCount: 3, started: false, state: {{running: {{}}}}, lastState: {{{KILLED}}}"),
+    ] {
+        let mut pod = pod("Always", "envoy", &state);
+        let sidecar: PodView = serde_saphyr::from_str(&format!(
+            "spec: {{initContainers: [{{name: step, restartPolicy: Always, {spec}}}]}}"
+        ))
+        .unwrap();
+        pod.spec.init_containers = sidecar.spec.init_containers;
+        assert_eq!(World::default().verdict(&pod).cause, expected, "{state}");
+    }
+}
+
 #[test]
 fn a_service_that_could_not_be_looked_up_proves_nothing_and_is_said() {
     let world = World::default().service("postgres", Lookup::Unavailable("forbidden".to_owned()));

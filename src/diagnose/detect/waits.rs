@@ -48,7 +48,7 @@ pub(super) fn advice(facts: &PodFacts<'_>) -> Option<Advice> {
 }
 
 fn targets(facts: &PodFacts<'_>) -> Vec<ServiceTarget> {
-    facts.waits.map(|waits| service_targets(waits, facts.pod.namespace())).unwrap_or_default()
+    facts.waits.map(|waits| service_targets(waits, facts.pod)).unwrap_or_default()
 }
 
 /// `wait-for-db (step 1 of 2) has waited for postgres:5432 since …: why`.
@@ -61,6 +61,7 @@ fn missing(facts: &PodFacts<'_>, step: &Step, target: &ServiceTarget) -> Verdict
     let why = format!("there is no Service {name} in namespace {namespace}");
     Verdict::new(cause::SERVICE_NOT_FOUND, sentence(facts, step, target, &why))
         .at(step)
+        .confidence(target.confidence)
         .remedy(format!(
             "Create Service {name} in namespace {namespace}, or correct the name that {} waits for. See what is there: kubectl -n {namespace} get services",
             step.container
@@ -89,6 +90,7 @@ fn broken(
         return Some(
             Verdict::new(cause::SERVICE_PORT_MISMATCH, sentence(facts, step, target, &why))
                 .at(step)
+                .confidence(target.confidence)
                 .remedy(format!("Wait for {name}:{served}, or add port {port} to the Service: kubectl -n {namespace} get service {name} -o yaml"))
                 .fact(EvidenceSource::Object, subject, format!("serves port {served}"))
                 .fact(EvidenceSource::Spec, format!("init container {}", step.container), spec_fact),
@@ -109,6 +111,7 @@ fn broken(
     Some(
         Verdict::new(cause::SERVICE_HAS_NO_ENDPOINTS, sentence(facts, step, target, &why))
             .at(step)
+            .confidence(target.confidence)
             .remedy(format!(
                 "See which Pods it selects and why they are not ready: kubectl -n {namespace} get service {name} -o wide; kubectl -n {namespace} get endpointslices -l kubernetes.io/service-name={name}"
             ))

@@ -150,6 +150,8 @@ pub struct WaitTarget {
     pub evidence: String,
     /// How the check is repeated, by the script or by the tool itself; none for a check that is made once.
     pub repeats: Option<LoopShape>,
+    /// It stands in a branch (`if`, `case`): whether that is taken, the Pod alone does not tell.
+    pub conditional: bool,
 }
 
 /// How the command was read.

@@ -31,7 +31,7 @@ impl Walker<'_> {
             }
             CompoundCommand::CaseClause(clause) => {
                 for body in clause.cases.iter().filter_map(|case| case.cmd.as_ref()) {
-                    self.list(body, scope);
+                    self.branch(body, scope);
                 }
             }
             CompoundCommand::Arithmetic(_) | CompoundCommand::Coprocess(_) => {}
@@ -47,13 +47,19 @@ impl Walker<'_> {
             .filter(|branch| branch.condition.is_none())
             .map_or(Leaves::Not, |branch| shape::leaves(&branch.body));
         self.list(&clause.condition, branch_scope(then, otherwise));
-        self.list(&clause.then, scope);
+        self.branch(&clause.then, scope);
         for branch in clause.elses.iter().flatten() {
             if let Some(condition) = &branch.condition {
                 self.list(condition, branch_scope(shape::leaves(&branch.body), Leaves::Not));
             }
-            self.list(&branch.body, scope);
+            self.branch(&branch.body, scope);
         }
+    }
+
+    fn branch(&mut self, body: &CompoundList, scope: Scope) {
+        self.findings.branches += 1;
+        self.list(body, scope);
+        self.findings.branches -= 1;
     }
 
     fn conditional_loop(&mut self, clause: &WhileOrUntilClauseCommand, wanted: Wanted) {

@@ -23,6 +23,8 @@ pub(in crate::diagnose::wait) struct Findings {
     pub(in crate::diagnose::wait) opaque: Vec<OpaqueProgram>,
     pub(in crate::diagnose::wait) unbounded_wait: bool,
     pub(in crate::diagnose::wait) never_ends: bool,
+    /// Branches around the command that is walked now.
+    pub(in crate::diagnose::wait) branches: usize,
 }
 
 impl Findings {
@@ -48,6 +50,7 @@ impl Findings {
                 tool: found.tool,
                 evidence: evidence::fragment(raw),
                 repeats,
+                conditional: self.branches > 0,
             });
         }
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use k8s_openapi::apimachinery::pkg::version::Info;
-use kube::api::ListParams;
+use kube::api::{ApiResource, DynamicObject, ListParams};
 use kube::{Api, Client, Config, Resource};
 
 use super::error::chain;
@@ -142,5 +142,17 @@ where
     match namespace {
         Some(namespace) => Api::namespaced(client.clone(), namespace),
         None => Api::all(client.clone()),
+    }
+}
+
+/// As [`scoped`], for objects whose content need not be what their type says.
+pub fn untyped<K>(client: &Client, namespace: Option<&str>) -> Api<DynamicObject>
+where
+    K: Resource<DynamicType = ()>,
+{
+    let resource = ApiResource::erase::<K>(&());
+    match namespace {
+        Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
+        None => Api::all_with(client.clone(), &resource),
     }
 }

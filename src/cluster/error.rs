@@ -47,6 +47,11 @@ impl ClusterError {
         self.code() == Some(404)
     }
 
+    /// The answer came, and is not what the type says.
+    pub fn is_unreadable(&self) -> bool {
+        matches!(self, Self::Api { source, .. } if matches!(source.as_ref(), kube::Error::SerdeError(_)))
+    }
+
     /// A permission is missing.
     pub fn is_forbidden(&self) -> bool {
         self.code() == Some(403)
@@ -68,6 +73,10 @@ impl ClusterError {
     /// For `unchecked`: why something could not be looked at, in a few words.
     pub fn brief(&self) -> String {
         match (self, self.code()) {
+            // What a quota refuses is a 403 as well; nobody should look for a Role then.
+            (Self::Api { source, .. }, Some(403)) if summary(source).contains("exceeded quota") => {
+                "exceeded quota".to_owned()
+            }
             (_, Some(403)) => "forbidden".to_owned(),
             (Self::Timeout { .. }, _) => "no answer in time".to_owned(),
             (Self::Api { source, .. }, _) => summary(source),

@@ -19,6 +19,7 @@ use crate::api::{ANNOTATION_STORED_BYTES, LABEL_WORKLOAD_KIND, LABEL_WORKLOAD_NA
 use crate::cluster::{ClusterError, call};
 use crate::plan::{Observation, Plan, WorkloadFacts};
 use crate::pod::identity::{DiagnosisKey, label_value};
+use crate::telemetry::metrics::{AttemptOutcome, Budget};
 
 pub(super) async fn apply(
     context: &Context,
@@ -36,8 +37,10 @@ pub(super) async fn apply(
     };
     let mut waiting = Waiting::default();
     if let Some(mut status) = status {
+        let before = object.status.as_ref().and_then(|status| status.attempts).unwrap_or_default();
         waiting = write_logs(context, key, &object, logs, &mut status).await;
         write_status(context, key, &object, &status).await?;
+        count_attempts(context, before, status.attempts.unwrap_or_default());
         context.tracker().know(key.clone(), reconcile::known(&status, true));
         tracing::info!(
             diagnosis = %key,
@@ -65,6 +68,19 @@ pub(super) async fn apply(
     }
     drop_unreferenced(context, key, drop_logs).await;
     Ok(waiting.until)
+}
+
+/// Counts what became of the attempts that are new in the totals. A log that is dropped later in favour of a newer one
+/// was kept once; it is counted again as dropped.
+fn count_attempts(context: &Context, before: AttemptTotals, now: AttemptTotals) {
+    let fresh = [
+        (AttemptOutcome::Kept, now.kept - before.kept),
+        (AttemptOutcome::Dropped, now.dropped - before.dropped),
+        (AttemptOutcome::Lost, now.lost - before.lost),
+    ];
+    for (outcome, count) in fresh {
+        (0..count).for_each(|_| context.metrics.attempt(outcome));
+    }
 }
 
 /// Logs for which there is no room yet; they stay where they are.
@@ -136,6 +152,7 @@ async fn write_logs(
         match room(context, key, &name, &spec).await {
             Room::Yes => {}
             Room::Later(at) => {
+                context.metrics.skipped(Budget::WriteRate);
                 waiting.until = Some(waiting.until.map_or(at, |until| until.min(at)));
                 waiting.container_ids.insert(spec.container_id);
                 without_log(status, &name, |totals| totals.dropped += 1);
@@ -143,7 +160,12 @@ async fn write_logs(
             }
             full @ (Room::NamespaceFull | Room::ClusterFull) => {
                 without_log(status, &name, |totals| totals.dropped += 1);
-                let whose = if full == Room::NamespaceFull { "the namespace" } else { "the cluster" };
+                let (whose, budget) = if full == Room::NamespaceFull {
+                    ("the namespace", Budget::NamespaceLogs)
+                } else {
+                    ("the cluster", Budget::ClusterLogs)
+                };
+                context.metrics.skipped(budget);
                 unchecked(
                     status,
                     &format!("initlogs: not kept, the logs of {whose} have reached their bound"),

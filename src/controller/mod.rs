@@ -33,6 +33,8 @@ use kube_runtime::reflector::{ObjectRef, Store};
 use crate::diagnose::log::Masker;
 use crate::pod::identity::DiagnosisKey;
 use crate::pod::{PodView, PrinterVersion};
+use crate::telemetry::health::Health;
+use crate::telemetry::metrics::Metrics;
 use capture::Captures;
 use history::Histories;
 use ledger::Ledger;
@@ -55,6 +57,8 @@ struct Context {
     polled: Mutex<HashMap<String, (Scope, Arc<PodView>)>>,
     /// Diagnoses that wait for logs on their way, and since when.
     put_off: Mutex<HashMap<DiagnosisKey, Timestamp>>,
+    metrics: Metrics,
+    health: Health,
     /// What the kept logs take up.
     ledger: Mutex<Ledger>,
     /// Values of annotations that were complained about.

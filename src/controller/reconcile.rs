@@ -5,6 +5,7 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::Api;
+use kube::api::{Patch, PatchParams};
 
 use super::capture::Ghost;
 use super::error::ReconcileError;
@@ -12,8 +13,9 @@ use super::gather::{self, Candidate};
 use super::queue::Next;
 use super::track::{Known, Left};
 use super::{Context, apply};
-use crate::api::InitDiagnosis;
 use crate::api::v1alpha1::InitDiagnosisStatus;
+use crate::api::{InitDiagnosis, MANAGER};
+use crate::cluster::client::untyped;
 use crate::cluster::{ClusterError, call, owners, workloads};
 use crate::diagnose::catalogue::cause;
 use crate::diagnose::verdict::Assessment;
@@ -74,7 +76,10 @@ async fn step(context: &Arc<Context>, key: &DiagnosisKey) -> Result<Next, Reconc
     }
 
     let diagnoses: Api<InitDiagnosis> = Api::namespaced(context.client.clone(), &key.namespace);
-    let stored = call(format!("get initdiagnosis {key}"), diagnoses.get_opt(&key.name)).await?;
+    let stored = match call(format!("get initdiagnosis {key}"), diagnoses.get_opt(&key.name)).await {
+        Err(error) if error.is_unreadable() => return mend(context, key, &error).await,
+        stored => stored?,
+    };
     let status = stored.as_ref().and_then(|stored| stored.status.as_ref());
     let first_look = known.is_some_and(|known| !known.looked_at);
     if let Some(status) = status.filter(|_| first_look) {
@@ -140,6 +145,22 @@ async fn step(context: &Arc<Context>, key: &DiagnosisKey) -> Result<Next, Reconc
         }
     }
     Ok(recheck_at.map_or(Next::Await, Next::At))
+}
+
+/// Takes the status away that somebody has edited beyond what can be read. What is still to be said of the Pods is written
+/// anew; its history is lost.
+async fn mend(context: &Context, key: &DiagnosisKey, error: &ClusterError) -> Result<Next, ReconcileError> {
+    tracing::warn!(diagnosis = %key, %error, "its status cannot be read, and is written anew");
+    let nothing = Patch::Merge(serde_json::json!({"status": null}));
+    let params = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
+    let diagnoses = untyped::<InitDiagnosis>(&context.client, Some(&key.namespace));
+    call(
+        format!("patch status of initdiagnosis {key}"),
+        diagnoses.patch_status(&key.name, &params, &nothing),
+    )
+    .await
+    .map_err(ReconcileError::of_write)?;
+    Err(ReconcileError::Conflict)
 }
 
 /// Nothing is to be kept of these.

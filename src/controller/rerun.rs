@@ -23,6 +23,7 @@ use super::{Context, watch as pod_watch};
 use crate::cluster::call;
 use crate::cluster::client::scoped;
 use crate::pod::PodView;
+use crate::pod::decode::without_private_text;
 
 /// Repeated restarts of containers of Pods; that it is an init container is told by the path of the field.
 const SELECTOR: &str = "reason=BackOff,type=Warning,involvedObject.kind=Pod";
@@ -141,7 +142,7 @@ pub(super) fn take(context: &Arc<Context>, scope: &Scope, pod: PodView) {
     if !is_candidate(&pod) || !is_out_of_sight(&pod) {
         return;
     }
-    let pod = Arc::new(pod);
+    let pod = Arc::new(without_private_text(pod));
     {
         let mut polled = context.polled();
         if polled.len() >= MAX_POLLED && !polled.contains_key(pod.uid()) {

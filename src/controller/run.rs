@@ -7,6 +7,7 @@ use futures::TryStreamExt;
 use k8s_openapi::apimachinery::pkg::version::Info;
 use kube::Client;
 use kube_runtime::reflector;
+use kube_runtime::reflector::store::Writer;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
@@ -17,16 +18,17 @@ use super::ledger::Ledger;
 use super::policy::Policies;
 use super::queue::{self, Triggers};
 use super::settings::Settings;
-use super::track::Tracker;
+use super::track::{Scope, Tracker};
 use super::{Context, reconcile, rerun, retire, watch as pod_watch};
 use crate::api::InitDiagnosis;
 use crate::cluster::ClusterError;
-use crate::cluster::client::{self, scoped};
+use crate::cluster::client::{self, untyped};
 use crate::cluster::pages::pages;
 use crate::diagnose::log::Masker;
-use crate::pod::PrinterVersion;
 use crate::pod::identity::DiagnosisKey;
+use crate::pod::{PodView, PrinterVersion};
 use crate::telemetry::health::{self, Health};
+use crate::telemetry::metrics::Metrics;
 
 /// Time that running work gets when the process is asked to end; the whole must stay below 5 s.
 const DRAIN: Duration = Duration::from_secs(4);
@@ -42,12 +44,13 @@ pub async fn run(settings: Settings) -> Result<(), ControllerError> {
     let mut stop = signals()?;
     let (client, server) = client::connect().await?;
     let health = Health::default();
+    let metrics = Metrics::default();
     let mut parts = JoinSet::new();
     if let Some(address) = settings.listen {
         let listener = tokio::net::TcpListener::bind(address)
             .await
             .map_err(|source| ControllerError::Listen { address, source })?;
-        parts.spawn(named("the server for probes", health::serve(listener, health.clone())));
+        parts.spawn(named("the server for probes", health::serve(listener, health.clone(), metrics.clone())));
     }
     tracing::info!(version = env!("CARGO_PKG_VERSION"), server, "initwatch starts");
     let version = tokio::select! {
@@ -55,39 +58,9 @@ pub async fn run(settings: Settings) -> Result<(), ControllerError> {
         _ = stop.changed() => return Ok(()),
     };
 
-    let masker = Arc::new(Masker::shipped());
-    let triggers = Triggers::default();
-    let scopes = if settings.namespaces.is_empty() {
-        vec![None]
-    } else {
-        settings.namespaces.iter().cloned().map(Some).collect()
-    };
-    let (stores, writers): (Vec<_>, Vec<_>) = scopes
-        .into_iter()
-        .map(|scope| {
-            let (store, writer) = reflector::store();
-            ((scope.clone(), store), (scope, writer))
-        })
-        .unzip();
     let concurrency = settings.concurrency;
-    let store_limits = settings.store;
-    let context = Arc::new(Context {
-        captures: Captures::new(client.clone(), masker.clone(), triggers.clone(), settings.capture),
-        client,
-        settings,
-        masker,
-        tracker: Mutex::new(Tracker::default()),
-        stores,
-        triggers: triggers.clone(),
-        policies: Policies::default(),
-        histories: Histories::default(),
-        polled: Mutex::default(),
-        complaints: Mutex::default(),
-        put_off: Mutex::default(),
-        ledger: Mutex::new(Ledger::new(store_limits)),
-        printer: PrinterVersion::of_server(&version.major, &version.minor),
-        streams_lists: client::streams_lists(&version),
-    });
+    let triggers = Triggers::default();
+    let (context, writers) = context(settings, client, &version, health.clone(), metrics, triggers.clone());
     tokio::select! {
         () = async { history::load(&context).await; load(&context).await } => {}
         _ = stop.changed() => return Ok(()),
@@ -111,7 +84,7 @@ pub async fn run(settings: Settings) -> Result<(), ControllerError> {
         _ = stop.changed() => return Ok(()),
         part = ended(&mut parts) => return Err(ControllerError::PartEnded(part)),
     }
-    health.is_ready();
+    health.is_ready(true);
     let pods = context.tracker().len();
     tracing::info!(pods, "watching; Pods in init");
     // What is open is looked at once, also where nothing happens any more: it may have ended meanwhile.
@@ -137,6 +110,57 @@ pub async fn run(settings: Settings) -> Result<(), ControllerError> {
             Ok(())
         }
     }
+}
+
+/// What all parts share, and the writers of the stores that the watches fill.
+fn context(
+    settings: Settings,
+    client: Client,
+    version: &Info,
+    health: Health,
+    metrics: Metrics,
+    triggers: Triggers,
+) -> (Arc<Context>, Vec<(Scope, Writer<PodView>)>) {
+    let masker = Arc::new(Masker::shipped());
+    let scopes = if settings.namespaces.is_empty() {
+        vec![None]
+    } else {
+        settings.namespaces.iter().cloned().map(Some).collect()
+    };
+    let (stores, writers): (Vec<_>, Vec<_>) = scopes
+        .into_iter()
+        .map(|scope| {
+            let (store, writer) = reflector::store();
+            ((scope.clone(), store), (scope, writer))
+        })
+        .unzip();
+    let store_limits = settings.store;
+    let context = Arc::new(Context {
+        captures: Captures::new(
+            client.clone(),
+            masker.clone(),
+            triggers.clone(),
+            settings.capture,
+            metrics.clone(),
+        ),
+        client,
+        settings,
+        masker,
+        tracker: Mutex::new(Tracker::default()),
+        stores,
+        triggers,
+        policies: Policies::default(),
+        histories: Histories::default(),
+        polled: Mutex::default(),
+        complaints: Mutex::default(),
+        put_off: Mutex::default(),
+        metrics,
+        health,
+        ledger: Mutex::new(Ledger::new(store_limits)),
+        printer: PrinterVersion::of_server(&version.major, &version.minor),
+        streams_lists: client::streams_lists(version),
+    });
+    (context, writers)
 }
 
 /// A part of the process by name: when it ends, the name says which did.
@@ -194,7 +218,7 @@ async fn load(context: &Context) {
 }
 
 async fn load_scope(context: &Context, scope: Option<&str>) -> Result<(), ClusterError> {
-    let diagnoses = scoped::<InitDiagnosis>(&context.client, scope);
+    let diagnoses = untyped::<InitDiagnosis>(&context.client, scope);
     let pages = pages("list initdiagnoses", &diagnoses);
     pages
         .try_for_each(|page| {
@@ -204,8 +228,10 @@ async fn load_scope(context: &Context, scope: Option<&str>) -> Result<(), Cluste
                 else {
                     continue;
                 };
-                let known = reconcile::known(&diagnosis.status.unwrap_or_default(), false);
-                tracker.know(DiagnosisKey { namespace, name }, known);
+                // Somebody may have edited it beyond what we can read: then it is open, and mended when it is looked at.
+                let status = diagnosis.data.get("status").cloned().unwrap_or_default();
+                let status = serde_json::from_value(status).unwrap_or_default();
+                tracker.know(DiagnosisKey { namespace, name }, reconcile::known(&status, false));
             }
             std::future::ready(Ok(()))
         })

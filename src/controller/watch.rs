@@ -1,6 +1,7 @@
 //! The watch on Pods: only those that can be stuck, only the fields that matter.
 
 use std::collections::HashSet;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use futures::StreamExt;
@@ -16,6 +17,7 @@ use super::{Context, events};
 use crate::cluster::client::scoped;
 use crate::cluster::owners;
 use crate::pod::PodView;
+use crate::pod::decode::without_private_text;
 
 /// Pods in init have phase Pending, or Failed where nobody retries; of 150,000 running ones none is sent.
 const SELECTOR: &str = "status.phase!=Running,status.phase!=Succeeded";
@@ -73,7 +75,11 @@ pub(super) async fn run(context: Arc<Context>, scope: Scope, mut writer: Writer<
                 tracing::info!("the API server does not stream lists; asking for them whole");
                 list = InitialList::Whole;
             }
-            Broken::Stuck => tracing::warn!("the watch on Pods fails again and again; beginning anew"),
+            Broken::Stuck => {
+                // Blind: no traffic comes to us, but whoever looks at the rollout or the Pod sees it.
+                context.health.is_ready(false);
+                tracing::warn!("the watch on Pods fails again and again; beginning anew");
+            }
         }
     }
 }
@@ -124,6 +130,18 @@ fn is_invalid(error: &watcher::Error) -> bool {
 }
 
 fn on_event(context: &Arc<Context>, scope: &Scope, writer: &mut Writer<PodView>, event: Event<PodView>) {
+    // One Pod that we cannot cope with must not hide all the others, at each start anew.
+    let taken = std::panic::catch_unwind(AssertUnwindSafe(|| take(context, scope, writer, event)));
+    if taken.is_err() {
+        tracing::error!(
+            "a Pod could not be taken in: the panic above is a fault of initwatch, please report it"
+        );
+    }
+    let held = context.tracker().len();
+    context.metrics.pods.set(i64::try_from(held).unwrap_or(i64::MAX));
+}
+
+fn take(context: &Arc<Context>, scope: &Scope, writer: &mut Writer<PodView>, event: Event<PodView>) {
     let now = Timestamp::now();
     match event {
         Event::Init => {
@@ -132,7 +150,7 @@ fn on_event(context: &Arc<Context>, scope: &Scope, writer: &mut Writer<PodView>,
         }
         Event::InitApply(pod) => {
             if is_candidate(&pod) {
-                let event = Event::InitApply(pod);
+                let event = Event::InitApply(without_private_text(pod));
                 writer.apply_watcher_event(&event);
                 if let Event::InitApply(pod) = event {
                     on_pod(context, scope, &Arc::new(pod), now);
@@ -140,7 +158,7 @@ fn on_event(context: &Arc<Context>, scope: &Scope, writer: &mut Writer<PodView>,
             }
         }
         Event::Apply(pod) if is_candidate(&pod) => {
-            let event = Event::Apply(pod);
+            let event = Event::Apply(without_private_text(pod));
             writer.apply_watcher_event(&event);
             if let Event::Apply(pod) = event {
                 on_pod(context, scope, &Arc::new(pod), now);
@@ -155,6 +173,7 @@ fn on_event(context: &Arc<Context>, scope: &Scope, writer: &mut Writer<PodView>,
             writer.apply_watcher_event(&Event::Delete(pod));
         }
         Event::InitDone => {
+            context.health.is_ready(true);
             writer.apply_watcher_event(&Event::InitDone);
             let polled: HashSet<String> = context.polled().keys().cloned().collect();
             let keys = context.tracker().relist_ends(scope, |uid| polled.contains(uid), now);

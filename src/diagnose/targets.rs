@@ -91,12 +91,16 @@ pub fn service_targets(waits: &WaitAnalysis, pod: &PodView) -> Vec<ServiceTarget
                 port: number,
                 shown,
                 command: target.evidence.clone(),
-                confidence: match (target.conditional, searches && !host.contains('.')) {
-                    // The branch may not have been taken.
+                confidence: match (target.conditional, target.repeats) {
+                    // The branch may not have been taken, and what came before may not be over.
                     (true, _) => Confidence::Possible,
+                    // It gives up some time, and may have.
+                    (false, Some(shape)) if !shape.unbounded => Confidence::Possible,
                     // A search domain of the Pod's own may have the name.
-                    (false, true) => Confidence::Likely,
-                    (false, false) => Confidence::Certain,
+                    _ if searches && !host.contains('.') => Confidence::Likely,
+                    (false, Some(_)) => Confidence::Certain,
+                    // A single request that takes so long.
+                    (false, None) => Confidence::Likely,
                 },
             })
         })

@@ -96,6 +96,13 @@ impl Verdict {
         catalogue::category(self.cause)
     }
 
+    /// Whether it rests on objects beside the Pod, whose changes nobody tells.
+    pub fn rests_on_objects(&self) -> bool {
+        !self.also.is_empty()
+            || !self.unchecked.is_empty()
+            || self.evidence.iter().any(|evidence| evidence.source == EvidenceSource::Object)
+    }
+
     /// Adds a fact.
     #[must_use]
     pub fn fact(

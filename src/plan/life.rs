@@ -15,6 +15,8 @@ const GONE_AFTER: SignedDuration = SignedDuration::from_secs(60);
 /// often at first, when people work on it, and seldom once it is old.
 const RESYNC: (SignedDuration, SignedDuration) =
     (SignedDuration::from_secs(15), SignedDuration::from_mins(5));
+/// The same where nothing but the Pods themselves is looked at: their changes are told.
+const SELDOM: SignedDuration = SignedDuration::from_mins(3);
 /// How soon a diagnosis without affected Pods is looked at again.
 const SETTLING: SignedDuration = SignedDuration::from_secs(30);
 
@@ -134,7 +136,10 @@ pub(super) fn next_look(
             let waits = seen.pods.iter().filter_map(PodObservation::waits_until).min();
             let oldest = affected.iter().filter_map(|pod| pod.stuck_since).min();
             let age = oldest.map_or(SignedDuration::ZERO, |since| now.duration_since(since));
-            let (least, most) = RESYNC;
+            // What no other object decides does not change unseen.
+            let asks =
+                affected.iter().filter_map(|pod| pod.assessment.verdict()).any(Verdict::rests_on_objects);
+            let (least, most) = if asks { RESYNC } else { (SELDOM, RESYNC.1) };
             earliest(earliest(escalates, waits), after((age / 8).clamp(least, most)))
         }
     }
@@ -260,7 +265,12 @@ fn describe(
     status.root_cause.clone_from(&verdict.root_cause);
     status.also.clone_from(&verdict.also);
     status.advice.clone_from(&verdict.advice);
-    status.unchecked.clone_from(&verdict.unchecked);
+    // That logs were lost stays true; the rest is looked at anew.
+    status.unchecked.retain(|told| told.starts_with("log of attempt "));
+    let excess = status.unchecked.len().saturating_sub(3);
+    status.unchecked.drain(..excess);
+    status.unchecked.extend(verdict.unchecked.iter().cloned());
+    status.unchecked.truncate(10);
 }
 
 /// The earliest time among the Pods that are affected now, and among those that went away since this opened:

@@ -111,9 +111,19 @@ fn revision_of(pod: &PodView, owner: &OwnerReference, group: &str) -> Option<Str
     }
 }
 
-/// Joins parts with dots to an object name; what is too long is cut and closed with a hash of the whole.
+/// Joins parts with dots to an object name; what is too long, or holds what a name must not (owners of kinds that we do
+/// not know are called as their makers like), is replaced and closed with a hash of the whole.
 pub fn object_name(parts: &[&str]) -> String {
-    shortened(&parts.join("."), MAX_NAME)
+    let joined = parts.join(".");
+    let allowed = |character: char| {
+        character.is_ascii_lowercase() || character.is_ascii_digit() || matches!(character, '-' | '.')
+    };
+    if joined.chars().all(allowed) {
+        return shortened(&joined, MAX_NAME);
+    }
+    let replaced = joined.to_ascii_lowercase().replace(|character| !allowed(character), "-");
+    let hash = hash_of(&[&joined]);
+    shortened(&format!("{}-{hash}", replaced.trim_matches(['.', '-'])), MAX_NAME)
 }
 
 /// A label value from a name.

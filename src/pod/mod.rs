@@ -2,6 +2,7 @@
 
 pub mod age;
 pub mod attempt;
+pub mod decode;
 pub mod history;
 pub mod identity;
 pub mod progress;

@@ -141,7 +141,7 @@ impl Step {
     /// How often it has failed: ends that are visible now, and the restarts before them.
     pub fn failures(&self) -> i32 {
         match &self.state {
-            StepState::Ended { .. } => self.restarts + 1,
+            StepState::Ended { .. } => self.restarts.saturating_add(1),
             _ => self.restarts,
         }
     }

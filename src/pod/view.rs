@@ -8,6 +8,8 @@ use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time};
 use serde::{Deserialize, Deserializer};
 
+use super::decode::{count, null_is_default, time};
+
 use crate::api;
 
 /// A partial Pod.
@@ -33,6 +35,8 @@ pub struct PodSpec {
     pub node_name: Option<String>,
     /// `Always`, `OnFailure` or `Never`; the API server fills in `Always`.
     pub restart_policy: Option<String>,
+    /// Who chooses the node.
+    pub scheduler_name: Option<String>,
     /// Where names are resolved: `ClusterFirst` (the default), `ClusterFirstWithHostNet`, `Default` (as on the node) or
     /// `None`.
     pub dns_policy: Option<String>,
@@ -164,6 +168,7 @@ pub struct PodStatus {
     /// Text to `reason`.
     pub message: Option<String>,
     /// When the kubelet took the Pod on.
+    #[serde(deserialize_with = "time")]
     pub start_time: Option<Time>,
     /// Conditions.
     #[serde(deserialize_with = "null_is_default")]
@@ -190,6 +195,7 @@ pub struct PodCondition {
     /// Text to `reason`.
     pub message: Option<String>,
     /// When `status` last changed.
+    #[serde(deserialize_with = "time")]
     pub last_transition_time: Option<Time>,
 }
 
@@ -209,7 +215,8 @@ pub struct ContainerStatus {
     pub ready: bool,
     /// For a sidecar: its startup probe succeeded. A running regular init container says true as well.
     pub started: Option<bool>,
-    /// Restarts, as the kubelet counts them.
+    /// Restarts, as the kubelet counts them; at least 0.
+    #[serde(deserialize_with = "count")]
     pub restart_count: i32,
     /// ID of the runtime container, for example `containerd://…`.
     #[serde(rename = "containerID")]
@@ -243,6 +250,7 @@ pub struct Waiting {
 #[serde(rename_all = "camelCase", default)]
 pub struct Running {
     /// Since when, in whole seconds.
+    #[serde(deserialize_with = "time")]
     pub started_at: Option<Time>,
 }
 
@@ -259,8 +267,10 @@ pub struct Terminated {
     /// Termination message, or the runtime's error.
     pub message: Option<String>,
     /// Start, in whole seconds; the epoch (1970) where the container never started.
+    #[serde(deserialize_with = "time")]
     pub started_at: Option<Time>,
     /// End, in whole seconds.
+    #[serde(deserialize_with = "time")]
     pub finished_at: Option<Time>,
     /// ID of the runtime container; empty where the runtime has no record of it.
     #[serde(rename = "containerID")]
@@ -348,7 +358,7 @@ impl Terminated {
     /// The signal that ended the process: what the API says, else what the exit code implies (129–159, the
     /// shells' and runtimes' convention of 128 + signal).
     pub fn effective_signal(&self) -> Option<i32> {
-        self.signal.filter(|signal| *signal != 0).or_else(|| match self.exit_code {
+        self.signal.filter(|signal| (1..=64).contains(signal)).or_else(|| match self.exit_code {
             code @ 129..=159 => Some(code - 128),
             _ => None,
         })
@@ -365,7 +375,9 @@ fn lean_metadata<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ObjectMet
         namespace: Option<String>,
         uid: Option<String>,
         resource_version: Option<String>,
+        #[serde(deserialize_with = "time")]
         creation_timestamp: Option<Time>,
+        #[serde(deserialize_with = "time")]
         deletion_timestamp: Option<Time>,
         labels: Option<std::collections::BTreeMap<String, String>>,
         annotations: Option<std::collections::BTreeMap<String, String>>,
@@ -389,13 +401,4 @@ fn lean_metadata<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ObjectMet
         owner_references: lean.owner_references,
         ..ObjectMeta::default()
     })
-}
-
-/// `null` in the place of a list or an object, which Go writes for an empty one, reads as empty.
-fn null_is_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
-where
-    D: Deserializer<'de>,
-    T: Deserialize<'de> + Default,
-{
-    Ok(Option::<T>::deserialize(deserializer)?.unwrap_or_default())
 }

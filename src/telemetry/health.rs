@@ -1,13 +1,15 @@
-//! Probes: `/healthz` (the process serves) and `/readyz` (the Pods of the cluster are known).
+//! Probes: `/healthz` (the process serves) and `/readyz` (the Pods of the cluster are known); and `/metrics`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use axum::Router;
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::http::{StatusCode, header};
 use axum::routing::get;
 use tokio::net::TcpListener;
+
+use super::metrics::Metrics;
 
 /// State that the probes show.
 #[derive(Clone, Debug, Default)]
@@ -16,15 +18,20 @@ pub struct Health {
 }
 
 impl Health {
-    /// From now on the process is ready.
-    pub fn is_ready(&self) {
-        self.ready.store(true, Ordering::Relaxed);
+    /// Whether the process sees what it has to see.
+    pub fn is_ready(&self, ready: bool) {
+        self.ready.store(ready, Ordering::Relaxed);
     }
 }
 
-/// Serves the probes for ever.
-pub async fn serve(listener: TcpListener, health: Health) {
+/// What OpenMetrics text is called (RFC of OpenMetrics 1.0).
+const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// Serves the probes and the metrics for ever.
+pub async fn serve(listener: TcpListener, health: Health, metrics: Metrics) {
+    let figures = move || async move { ([(header::CONTENT_TYPE, OPEN_METRICS)], metrics.render()) };
     let router = Router::new()
+        .route("/metrics", get(figures))
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(ready))
         .with_state(health);
@@ -37,6 +44,6 @@ async fn ready(State(health): State<Health>) -> (StatusCode, &'static str) {
     if health.ready.load(Ordering::Relaxed) {
         (StatusCode::OK, "ok\n")
     } else {
-        (StatusCode::SERVICE_UNAVAILABLE, "the Pods of the cluster are not known yet\n")
+        (StatusCode::SERVICE_UNAVAILABLE, "the Pods of the cluster are not known, or not any more\n")
     }
 }

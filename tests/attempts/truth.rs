@@ -104,7 +104,13 @@ pub fn table(real: &[RealAttempt], logs: &[InitLog]) -> BTreeMap<String, Row> {
         assert!(kept.insert(nonce.to_owned()), "an attempt is kept once");
     }
     let mut rows: BTreeMap<String, Row> = BTreeMap::new();
+    let mut numbers: BTreeMap<&str, usize> = BTreeMap::new();
     for attempt in real {
+        let number = numbers.entry(&attempt.pod).or_default();
+        if !kept.contains(&attempt.nonce) {
+            println!("lost: attempt {number} of {} ({})", attempt.pod, attempt.kind);
+        }
+        *number += 1;
         let is_kept = usize::from(kept.contains(&attempt.nonce));
         let names = [Some(attempt.kind.clone()), attempt.is_first.then(|| FIRST.to_owned())];
         for name in names.into_iter().flatten() {

@@ -12,6 +12,7 @@ mod failures;
 mod faults;
 mod lifecycle;
 mod objects;
+mod odd;
 mod permissions;
 #[allow(dead_code, reason = "each suite uses what it needs of it")]
 #[path = "../pods/mod.rs"]

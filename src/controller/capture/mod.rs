@@ -26,11 +26,13 @@ use crate::diagnose::secret_literals;
 use crate::plan::CapturedAttempt;
 use crate::pod::PodView;
 use crate::pod::attempt::{EndedAttempt, LogRole, RunningAttempt, ended_attempts, running_attempt};
+use crate::pod::decode::{keeps_text, without_private_text};
 use crate::pod::identity::DiagnosisKey;
+use crate::telemetry::metrics::{Budget, Metrics};
 use recorder::{Recording, StreamState};
 use slots::{Admission, Risk};
 use state::State;
-use text::{keeps_successes, keeps_text, text};
+use text::{keeps_successes, text};
 use turns::Turnstile;
 
 pub use slots::StreamLimits;
@@ -78,14 +80,21 @@ pub struct Captures {
     triggers: Triggers,
     limits: CaptureLimits,
     turnstile: Turnstile<DiagnosisKey>,
+    metrics: Metrics,
     state: Arc<Mutex<State>>,
 }
 
 impl Captures {
     /// No captures.
-    pub fn new(client: Client, masker: Arc<Masker>, triggers: Triggers, limits: CaptureLimits) -> Self {
-        let state = Arc::new(Mutex::new(State::new(&limits)));
-        Self { client, masker, triggers, limits, turnstile: Turnstile::new(limits.reads), state }
+    pub fn new(
+        client: Client,
+        masker: Arc<Masker>,
+        triggers: Triggers,
+        limits: CaptureLimits,
+        metrics: Metrics,
+    ) -> Self {
+        let state = Arc::new(Mutex::new(State::new(&limits, metrics.clone())));
+        Self { client, masker, triggers, limits, turnstile: Turnstile::new(limits.reads), metrics, state }
     }
 
     /// Begins the capture of every ended attempt of a Pod that was not begun before, and follows what runs and is at
@@ -145,6 +154,7 @@ impl Captures {
                 }
             }
             Admission::Refused(budget) => {
+                self.metrics.skipped(budget);
                 tracing::debug!(pod = pod.name(), ?budget, "not followed: the budget is spent");
                 return;
             }
@@ -204,7 +214,7 @@ impl Captures {
         let seen = read(what, || pods.get_opt(pod.name())).await.ok().flatten();
         if let Some(seen) = seen.filter(|seen| seen.uid() == pod.uid()) {
             // Its status tells the ends that were not seen; a success among them is let go.
-            self.take_ended(&Arc::new(seen), key);
+            self.take_ended(&Arc::new(without_private_text(seen)), key);
         }
         let now = Timestamp::now();
         for recording in recordings {
@@ -333,6 +343,11 @@ impl Captures {
         if let Some(recording) = &recording {
             recording.ended_within(STREAM_ENDS_WITHIN).await;
             recorded = recording.whole(&attempt);
+            if recorded.is_none() {
+                let (started_at, finished_at) = (attempt.started_at, attempt.finished_at);
+                let request = self.request(pod, &attempt.container, attempt.role, started_at, finished_at);
+                recorded = recording.catch_up(&self.client, &request, &attempt).await;
+            }
         }
         let (log, source) = if let Some(log) = recorded {
             (Ok(log), AttemptSource::Followed)
@@ -345,6 +360,9 @@ impl Captures {
             }
         };
         self.lock().let_go(pod.uid(), &attempt.container_id);
+        if let Ok(log) = &log {
+            self.metrics.log_bytes.inc_by(log.bytes_seen);
+        }
         let message = attempt.message.as_deref();
         let text = text(&self.masker, pod, log.as_ref(), source, message);
         let mut end = attempt;
@@ -381,6 +399,7 @@ impl Captures {
         for pause in [0, 500, 2_000] {
             tokio::time::sleep(Duration::from_millis(pause)).await;
             let Ok(_turn) = self.turnstile.turn(key, node, attempt.number == 0).await else {
+                self.metrics.skipped(Budget::ReadsQueue);
                 return Err(LogError::Failed(turns::Refused.to_string()));
             };
             log = logs::read_ended(&self.client, &request).await;

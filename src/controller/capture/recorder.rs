@@ -7,6 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use kube::Client;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
+use tokio::time::{Instant, timeout_at};
 
 use crate::cluster::logs::{self, LogError, LogRequest, Part, Pumped};
 use crate::diagnose::log::{CollectedLog, LogCollector, LogWindow};
@@ -20,6 +21,9 @@ const NEWEST_LINES: i64 = 1_000;
 const RETRIES: u32 = 5;
 /// A kubelet answers 400 or 404 to who comes a moment too early.
 const RETRY_AFTER: Duration = Duration::from_millis(500);
+
+/// How long reading the newest lines may take.
+const CATCH_UP_WITHIN: Duration = Duration::from_secs(10);
 
 /// How a stream came to its end.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -129,6 +133,36 @@ impl Recording {
             }
             follows
         });
+    }
+
+    /// Ends a stream that has not come to its end although its container has (it is behind, or pauses), and reads the
+    /// newest lines in its place. None where what was recorded may be another attempt's.
+    pub(super) async fn catch_up(
+        &self,
+        client: &Client,
+        request: &LogRequest,
+        end: &EndedAttempt,
+    ) -> Option<CollectedLog> {
+        if self.state() != StreamState::Follows {
+            return None;
+        }
+        self.stop();
+        let first = self.recorded()?.first_at?;
+        // As in `is_whole`.
+        if first.as_second() >= end.finished_at?.as_second() {
+            return None;
+        }
+        let mut collector = self.collector().clone();
+        collector.ends_at(end.finished_at);
+        collector.go_on();
+        collector.gap();
+        let newest = logs::open(client, request, Part::Newest(request.role, NEWEST_LINES));
+        let deadline = Instant::now() + CATCH_UP_WITHIN;
+        let Ok(Ok(stream)) = timeout_at(deadline, newest).await else { return None };
+        match logs::pump(stream, Some(deadline), |chunk| collector.push(chunk)).await {
+            Pumped::End | Pumped::Full => Some(collector.finish()).filter(|log| log.not_a_log.is_none()),
+            Pumped::Broken(_) => None,
+        }
     }
 
     /// How its stream stands.

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use crate::pod::identity::DiagnosisKey;
+use crate::telemetry::metrics::Budget;
 
 /// Bounds on follow streams. Each is a connection to the API server, and from there to a kubelet.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -27,14 +28,6 @@ pub(super) enum Risk {
     FirstAttempt,
     /// Its Pod is being deleted.
     BeingDeleted,
-}
-
-/// What limits.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Budget {
-    Total,
-    Node,
-    Workload,
 }
 
 /// The answer to a request for a slot.
@@ -85,19 +78,19 @@ impl Slots {
         let of_workload = |taken: &Taken| taken.key == *key;
         let on_node = |taken: &Taken| taken.node == node;
         let full = if self.count(of_workload) >= self.limits.per_workload {
-            Some(Budget::Workload)
+            Some(Budget::StreamsWorkload)
         } else if self.count(on_node) >= self.limits.per_node {
-            Some(Budget::Node)
+            Some(Budget::StreamsNode)
         } else if self.taken.len() >= self.limits.total {
-            Some(Budget::Total)
+            Some(Budget::StreamsTotal)
         } else {
             None
         };
         let victim = match full {
             None => None,
-            Some(Budget::Workload) => self.victim(key, risk, of_workload),
-            Some(Budget::Node) => self.victim(key, risk, on_node),
-            Some(Budget::Total) => self.victim(key, risk, |_| true),
+            Some(Budget::StreamsWorkload) => self.victim(key, risk, of_workload),
+            Some(Budget::StreamsNode) => self.victim(key, risk, on_node),
+            Some(_) => self.victim(key, risk, |_| true),
         };
         if let (Some(budget), None) = (full, &victim) {
             return Admission::Refused(budget);
@@ -116,7 +109,6 @@ impl Slots {
     }
 
     /// How many are taken.
-    #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.taken.len()
     }
@@ -161,9 +153,9 @@ mod tests {
         let risk = Risk::FailedBefore;
         assert_eq!(slots.admit("1", &key("a"), "n1", risk), Admission::Admitted);
         assert_eq!(slots.admit("2", &key("a"), "n1", risk), Admission::Admitted);
-        assert_eq!(slots.admit("3", &key("a"), "n2", risk), Admission::Refused(Budget::Workload));
+        assert_eq!(slots.admit("3", &key("a"), "n2", risk), Admission::Refused(Budget::StreamsWorkload));
         assert_eq!(slots.admit("4", &key("b"), "n1", risk), Admission::Admitted);
-        assert_eq!(slots.admit("5", &key("b"), "n1", risk), Admission::Refused(Budget::Node));
+        assert_eq!(slots.admit("5", &key("b"), "n1", risk), Admission::Refused(Budget::StreamsNode));
         assert_eq!(slots.admit("6", &key("b"), "n2", risk), Admission::Admitted);
         assert_eq!(slots.admit("2", &key("a"), "n1", risk), Admission::Admitted, "it has its slot");
         slots.release("2");
@@ -178,7 +170,7 @@ mod tests {
         for (id, name) in [("1", "a"), ("2", "a"), ("3", "b"), ("4", "b")] {
             slots.admit(id, &key(name), id, Risk::FailedBefore);
         }
-        let full = Admission::Refused(Budget::Total);
+        let full = Admission::Refused(Budget::StreamsTotal);
         assert_eq!(
             slots.admit("5", &key("c"), "n", Risk::StuckAWhile),
             Admission::Instead { of: "4".into() }

@@ -13,6 +13,7 @@ use crate::plan::{CapturedAttempt, NoText};
 use crate::pod::PodView;
 use crate::pod::attempt::ended_attempts;
 use crate::pod::identity::DiagnosisKey;
+use crate::telemetry::metrics::{Budget, Metrics};
 
 /// A Pod that has left, and of which something is held.
 #[derive(Clone)]
@@ -31,6 +32,7 @@ pub(super) struct State {
     /// Attempts that are held, and how many may be.
     held: usize,
     max_held: usize,
+    metrics: Metrics,
 }
 
 /// What is known of one Pod.
@@ -52,13 +54,14 @@ pub(super) struct PodCaptures {
 }
 
 impl State {
-    pub(super) fn new(limits: &CaptureLimits) -> Self {
+    pub(super) fn new(limits: &CaptureLimits, metrics: Metrics) -> Self {
         Self {
             pods: HashMap::new(),
             by_key: HashMap::new(),
             slots: Slots::new(limits.streams),
             held: 0,
             max_held: limits.held,
+            metrics,
         }
     }
 
@@ -110,6 +113,7 @@ impl State {
         let captured = if has_room {
             captured
         } else {
+            self.metrics.skipped(Budget::Held);
             // The API server takes nothing more: what is known of the attempt is kept, its text is not.
             let why = "too many logs wait to be written".to_owned();
             CapturedAttempt { text: Err(NoText::NotKept(why)), ..captured }
@@ -130,12 +134,17 @@ impl State {
         self.pods.get(uid).map(|captures| captures.recordings.values().cloned().collect()).unwrap_or_default()
     }
 
+    fn release(&mut self, container_id: &str) {
+        self.slots.release(container_id);
+        self.metrics.log_streams.set(i64::try_from(self.slots.len()).unwrap_or(i64::MAX));
+    }
+
     /// The recording of a container has served, or is not needed.
     pub(super) fn let_go(&mut self, uid: &str, container_id: &str) {
         let Some(captures) = self.pods.get_mut(uid) else { return };
         if let Some(recording) = captures.recordings.remove(container_id) {
             recording.stop();
-            self.slots.release(container_id);
+            self.release(container_id);
         }
     }
 
@@ -155,15 +164,16 @@ impl State {
             .filter(|(id, _)| !named.contains(*id) && !captures.begun.contains(*id))
             .map(|(id, recording)| (id.clone(), recording.clone()))
             .collect();
-        gone.into_iter()
-            .map(|(id, recording)| {
-                captures.recordings.remove(&id);
-                captures.begun.insert(id.clone());
-                captures.under_way += 1;
-                self.slots.release(&id);
-                recording
-            })
-            .collect()
+        for (id, _) in &gone {
+            captures.recordings.remove(id);
+            captures.begun.insert(id.clone());
+            captures.under_way += 1;
+        }
+        let recordings = gone.into_iter().map(|(id, recording)| {
+            self.release(&id);
+            recording
+        });
+        recordings.collect()
     }
 
     /// A Pod leaves. Returns what a last look at it needs, if it needs one: something of it is still recorded, or its
@@ -187,11 +197,12 @@ impl State {
     pub(super) fn last_look_is_over(&mut self, uid: &str) {
         let Some(captures) = self.pods.get_mut(uid) else { return };
         captures.under_way = captures.under_way.saturating_sub(1);
+        let is_over = captures.home.is_empty() && captures.under_way == 0;
         for (id, recording) in std::mem::take(&mut captures.recordings) {
             recording.stop();
-            self.slots.release(&id);
+            self.release(&id);
         }
-        if captures.home.is_empty() && captures.under_way == 0 {
+        if is_over {
             self.forget(uid);
         }
     }
@@ -244,7 +255,7 @@ impl State {
         self.held = self.held.saturating_sub(captures.home.len());
         for (id, recording) in captures.recordings {
             recording.stop();
-            self.slots.release(&id);
+            self.release(&id);
         }
         if let Some(uids) = self.by_key.get_mut(&captures.key) {
             uids.remove(uid);

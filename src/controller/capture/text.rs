@@ -7,6 +7,7 @@ use crate::diagnose::log::{CollectedLog, Masker, excerpt, telling_score};
 use crate::diagnose::secret_literals;
 use crate::plan::{CapturedText, NoText};
 use crate::pod::PodView;
+use crate::pod::decode::keeps_text;
 
 /// The masked text of a log; else the termination message; else why there is none.
 pub(super) fn text(
@@ -17,7 +18,8 @@ pub(super) fn text(
     message: Option<&str>,
 ) -> Result<CapturedText, NoText> {
     if !keeps_text(pod) {
-        return Err(NoText::NotKept(format!("annotation {} is \"never\"", api::ANNOTATION_KEEP_LOGS)));
+        let value = pod.annotation(api::ANNOTATION_KEEP_LOGS).unwrap_or_default();
+        return Err(NoText::NotKept(format!("annotation {} is {value:?}", api::ANNOTATION_KEEP_LOGS)));
     }
     let literals = secret_literals(pod);
     match (log, message) {
@@ -33,11 +35,6 @@ pub(super) fn text(
         }
         (Err(error), None) => Err(NoText::Lost(error.to_string())),
     }
-}
-
-/// Whether the text of a Pod's logs may be kept.
-pub(super) fn keeps_text(pod: &PodView) -> bool {
-    pod.annotation(api::ANNOTATION_KEEP_LOGS) != Some("never")
 }
 
 /// Whether logs are kept of attempts that succeeded, too.

@@ -15,8 +15,8 @@ pub(super) fn detect(facts: &PodFacts<'_>) -> Option<Verdict> {
         return None;
     }
     let subject = format!("Pod {}", pod.name());
-    let scheduled = pod.condition("PodScheduled");
-    if let Some(condition) = scheduled.filter(|condition| condition.status != "True") {
+    let is_scheduled = pod.condition("PodScheduled");
+    if let Some(condition) = is_scheduled.filter(|condition| condition.status != "True") {
         if condition.reason.as_deref() == Some("SchedulingGated") {
             // Somebody holds it back on purpose.
             return None;
@@ -30,12 +30,29 @@ pub(super) fn detect(facts: &PodFacts<'_>) -> Option<Verdict> {
             .fact(EvidenceSource::Status, subject, message),
         );
     }
+    let Some(node) = pod.spec.node_name.as_deref() else {
+        // Without even a condition, no scheduler has looked at it.
+        let scheduler = pod.spec.scheduler_name.as_deref().unwrap_or("default-scheduler");
+        let verdict = Verdict::new(
+            cause::UNSCHEDULABLE,
+            format!(
+                "no node has been chosen for the Pod{}, and no scheduler says why: is {scheduler} running?",
+                super::since(facts)
+            ),
+        );
+        return Some(
+            verdict
+                .confidence(Confidence::Likely)
+                .remedy(format!("See whether the scheduler {scheduler} runs and takes Pods; the Pod names it in spec.schedulerName."))
+                .fact(EvidenceSource::Status, subject, "no node, no condition PodScheduled"),
+        );
+    };
     // What stands in the way here (a volume, the network, the sandbox) is told by Events alone.
     let mut verdict = Verdict::new(
         cause::UNKNOWN,
         format!(
             "the Pod is bound to node {}, but no init container has been made{}: its volumes, network or sandbox are not ready",
-            pod.spec.node_name.as_deref().unwrap_or("(none)"),
+            node,
             super::since(facts),
         ),
     )

@@ -4,7 +4,7 @@ use super::super::catalogue::cause;
 use super::super::facts::{Endpoints, Lookup, PodFacts, ServiceFacts};
 use super::super::targets::{ServiceTarget, service_targets};
 use super::super::verdict::Verdict;
-use crate::api::v1alpha1::{Advice, EvidenceSource, OtherCause};
+use crate::api::v1alpha1::{Advice, Confidence, EvidenceSource, OtherCause};
 use crate::pod::progress::Step;
 
 pub(super) fn detect(facts: &PodFacts<'_>) -> Option<Verdict> {
@@ -53,7 +53,12 @@ fn targets(facts: &PodFacts<'_>) -> Vec<ServiceTarget> {
 
 /// `wait-for-db (step 1 of 2) has waited for postgres:5432 since …: why`.
 fn sentence(facts: &PodFacts<'_>, step: &Step, target: &ServiceTarget, why: &str) -> String {
-    format!("{} has waited for {}{}: {why}", super::named(step), target.shown, super::since(facts))
+    let (step, since, shown) = (super::named(step), super::since(facts), &target.shown);
+    if target.confidence == Confidence::Possible {
+        // Whether it is at that place of its script, nothing tells.
+        return format!("{step} has run{since} and may be waiting for {shown}: {why}");
+    }
+    format!("{step} has waited for {shown}{since}: {why}")
 }
 
 fn missing(facts: &PodFacts<'_>, step: &Step, target: &ServiceTarget) -> Verdict {

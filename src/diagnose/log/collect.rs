@@ -107,8 +107,10 @@ pub struct LogCollector {
     limits: LogLimits,
     /// Lines up to this time are there already.
     known_until: Option<Timestamp>,
-    /// The line that is being read, as far as it is kept.
+    /// The begin of the line that is being read, as far as it is kept.
     line: Vec<u8>,
+    /// Its end, where it is longer: a progress bar overwrites itself for minutes, and then says why it failed.
+    line_end: Vec<u8>,
     /// Its length, as far as it has come.
     line_length: u64,
     folder: Folder,
@@ -124,6 +126,7 @@ impl LogCollector {
             limits,
             known_until: None,
             line: Vec::new(),
+            line_end: Vec::new(),
             line_length: 0,
             folder: Folder::default(),
             ring: Ring::new(limits),
@@ -154,9 +157,15 @@ impl LogCollector {
         if self.line_length > 0 {
             // A line that broke off comes again as a whole.
             self.line.clear();
+            self.line_end.clear();
             self.line_length = 0;
         }
         self.known_until = self.log.last_at;
+    }
+
+    /// Says when the attempt has ended: later lines are not its own.
+    pub fn ends_at(&mut self, finished_at: Option<Timestamp>) {
+        self.window.finished_at = finished_at;
     }
 
     /// Says that lines may be missing between what came and what comes now.
@@ -193,12 +202,21 @@ impl LogCollector {
     fn extend_line(&mut self, bytes: &[u8]) {
         self.line_length += bytes.len() as u64;
         // Some more than is kept: timestamps, escape codes and overwritten parts of a line go away.
-        let room = (4 * self.limits.line).saturating_sub(self.line.len());
-        self.line.extend_from_slice(bytes.get(..room.min(bytes.len())).unwrap_or_default());
+        let room = (4 * self.limits.line).saturating_sub(self.line.len()).min(bytes.len());
+        let (head, rest) = bytes.split_at(room);
+        self.line.extend_from_slice(head);
+        // Of a very long chunk only what can stay.
+        let kept = rest.len().saturating_sub(2 * self.limits.line);
+        self.line_end.extend_from_slice(rest.get(kept..).unwrap_or_default());
+        if self.line_end.len() > 4 * self.limits.line {
+            let excess = self.line_end.len() - 2 * self.limits.line;
+            self.line_end.drain(..excess);
+        }
     }
 
     fn end_line(&mut self) {
         let bytes = std::mem::take(&mut self.line);
+        let end = std::mem::take(&mut self.line_end);
         let length = std::mem::take(&mut self.line_length);
         let (at, text) = split_timestamp(&bytes);
         let first = self.log.lines_seen == 0;
@@ -223,15 +241,39 @@ impl LogCollector {
         }
         self.log.first_at = self.log.first_at.or(at);
         self.log.last_at = at.or(self.log.last_at);
-        let mut line = clean(text);
-        let lost = length.saturating_sub(bytes.len() as u64);
-        if line.len() > self.limits.line || lost > 0 {
-            self.log.truncated = true;
-            let kept = crate::diagnose::cut(&line, self.limits.line.saturating_sub(40));
-            line = format!("{kept} [… a line of {length} bytes]");
-        }
+        let line = self.readable(text, &end, length);
         let ring = &mut self.ring;
         self.folder.push(line, &mut |line| ring.push(line));
+    }
+}
+
+impl LogCollector {
+    /// A line from its begin and, where that is not all of it, its end.
+    fn readable(&mut self, begin: &[u8], end: &[u8], length: u64) -> String {
+        // What stood there before the last return was overwritten.
+        let overwritten = end.iter().rposition(|byte| *byte == b'\r').map(|at| at + 1);
+        if let Some(last) = overwritten.and_then(|at| end.get(at..)).filter(|last| !last.is_empty()) {
+            return self.shortened(clean(last), length);
+        }
+        if end.is_empty() {
+            return self.shortened(clean(begin), length);
+        }
+        self.log.truncated = true;
+        // The end may have begun in the middle of a character.
+        let (begin, end) = (clean(begin), clean(end));
+        let half = self.limits.line / 2 - 20;
+        let tail = end.char_indices().map(|(at, _)| at).find(|at| end.len() - at <= half).unwrap_or(0);
+        let tail = end.get(tail..).unwrap_or_default();
+        format!("{} [… a line of {length} bytes …] {tail}", crate::diagnose::cut(&begin, half))
+    }
+
+    fn shortened(&mut self, line: String, length: u64) -> String {
+        if line.len() <= self.limits.line {
+            return line;
+        }
+        self.log.truncated = true;
+        let kept = crate::diagnose::cut(&line, self.limits.line.saturating_sub(40));
+        format!("{kept} [… a line of {length} bytes]")
     }
 }
 

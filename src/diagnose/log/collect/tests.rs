@@ -71,12 +71,40 @@ fn one_enormous_line_stays_small() {
     let chunk = vec![b'x'; 64 * 1024];
     for _ in 0..800 {
         collector.push(&chunk);
-        assert!(collector.line.len() <= 8 * 1024, "the buffer is bounded");
+        assert!(collector.line.len() + collector.line_end.len() <= 20 * 1024, "the buffer is bounded");
     }
     collector.push(b"\n2026-12-01T10:00:01Z last");
     let text = collector.finish().text();
     assert!(text.len() < 4096 && text.ends_with("\nlast"), "{} bytes", text.len());
-    assert!(text.contains("[… a line of 52428821 bytes]"), "{}", &text[text.len() - 80..]);
+    assert!(text.contains("[… a line of 52428821 bytes …]"), "{}", &text[text.len() - 80..]);
+}
+
+#[test]
+fn a_progress_bar_is_what_it_says_last() {
+    let bar: String = (0..5_000).map(|number| format!("\rdownloading {number} MB")).collect();
+    let line = format!("2026-12-01T10:00:01Z start{bar}\rERROR: disk full\n");
+    assert_eq!(collected(line.as_bytes()).text(), "ERROR: disk full");
+}
+
+#[test]
+fn a_long_line_keeps_its_end() {
+    let line = format!("2026-12-01T10:00:01Z {} fatal: checksum mismatch\n", "#".repeat(9_000));
+    let text = collected(line.as_bytes()).text();
+    assert!(text.starts_with("###") && text.ends_with("fatal: checksum mismatch"), "{text}");
+    assert!(text.len() <= 2 * 1024, "{}", text.len());
+}
+
+#[test]
+fn an_answer_that_goes_on_repeats_nothing_and_says_where_lines_may_be_missing() {
+    let mut collector = LogCollector::new(LogWindow::default(), LogLimits::default());
+    collector.push(b"2026-12-01T10:00:01Z one\n2026-12-01T10:00:02Z two\n2026-12-01T10:00:03Z brok");
+    collector.go_on();
+    collector.push(b"2026-12-01T10:00:02Z two\n2026-12-01T10:00:03Z broken off\n");
+    assert_eq!(collector.snapshot().text(), "one\ntwo\nbroken off");
+    collector.go_on();
+    collector.gap();
+    collector.push(b"2026-12-01T10:09:00Z last\n");
+    assert_eq!(collector.finish().text(), "one\ntwo\nbroken off\n[… a part of the log is left out …]\nlast");
 }
 
 #[test]

@@ -115,6 +115,10 @@ impl Walker<'_> {
         {
             self.findings.never_ends = true;
         }
+        if self.loops.is_empty() && is_long_sleep(&words) {
+            // What comes after it is not reached for a while.
+            self.findings.branches += 1;
+        }
         let recognised = tools::recognise(&words, &|name| self.variables.named(name));
         if !scope.counts() {
             return;
@@ -242,4 +246,20 @@ impl Walker<'_> {
             around,
         );
     }
+}
+
+/// A `sleep` of a minute or more.
+fn is_long_sleep(words: &[String]) -> bool {
+    let [name, times @ ..] = words else { return false };
+    let seconds = |time: &String| {
+        let (number, unit) = time.split_at(time.trim_end_matches(['s', 'm', 'h', 'd']).len());
+        let factor = match unit {
+            "m" => 60.0,
+            "h" => 3600.0,
+            "d" => 86_400.0,
+            _ => 1.0,
+        };
+        number.parse::<f64>().ok().map(|number| number * factor)
+    };
+    name.ends_with("sleep") && times.iter().filter_map(seconds).sum::<f64>() >= 60.0
 }

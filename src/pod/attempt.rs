@@ -69,7 +69,12 @@ pub fn ended_attempts(pod: &PodView) -> Vec<EndedAttempt> {
             attempts.extend(ended_attempt(status, ended, stays, previous_of(status)));
         }
         if let Some(ended) = &status.state.terminated {
-            attempts.extend(ended_attempt(status, ended, stays, (status.restart_count, LogRole::Current)));
+            attempts.extend(ended_attempt(
+                status,
+                ended,
+                stays,
+                (status.restart_count.max(0), LogRole::Current),
+            ));
         }
     }
     attempts
@@ -80,7 +85,7 @@ pub fn running_attempt(status: &ContainerStatus) -> Option<RunningAttempt> {
     let running = status.state.running.as_ref()?;
     Some(RunningAttempt {
         container: status.name.clone(),
-        number: status.restart_count,
+        number: status.restart_count.max(0),
         container_id: status.container_id.clone().filter(|id| !id.is_empty())?,
         started_at: running.started_at.as_ref().map(|time| time.0),
     })
@@ -94,7 +99,7 @@ fn previous_of(status: &ContainerStatus) -> (i32, LogRole) {
     if status.state.running.is_some() || status.state.terminated.is_some() {
         ((status.restart_count - 1).max(0), LogRole::Previous)
     } else {
-        (status.restart_count, LogRole::Current)
+        (status.restart_count.max(0), LogRole::Current)
     }
 }
 

@@ -12,10 +12,11 @@ pub(super) fn time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<
     Ok(text.and_then(|text| text.parse().ok()).map(Time))
 }
 
-/// A count that is never negative, and never so large that another one could not be added.
+/// A count to which another one can be added, and from which one can be taken. Negative ones stay: kubectl prints them.
 pub(super) fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i32, D::Error> {
+    const MOST: i64 = 1 << 30;
     let number = Option::<i64>::deserialize(deserializer)?.unwrap_or(0);
-    Ok(i32::try_from(number.clamp(0, i64::from(i32::MAX / 2))).unwrap_or(0))
+    Ok(i32::try_from(number.clamp(-MOST, MOST)).unwrap_or(0))
 }
 
 /// `null` in the place of a list or an object, which Go writes for an empty one, reads as empty.
@@ -75,12 +76,12 @@ status: {{initContainerStatuses: [{{name: x, {end}}}]}}"
             "restartCount: -2147483648, state: {terminated: {exitCode: 1, containerID: c, startedAt: \"9999-12-31T23:59:59Z\", finishedAt: soon}}",
         );
         let status = &far.status.init_container_statuses[0];
-        assert_eq!(status.restart_count, 0);
+        assert_eq!(status.restart_count, -(1 << 30));
         let end = status.state.terminated.as_ref().unwrap();
         assert!(end.started_at.is_none() && end.finished_at.is_none());
         let many =
             pod("always", "restartCount: 2147483647, state: {terminated: {exitCode: 1, containerID: c}}");
-        assert_eq!(many.status.init_container_statuses[0].restart_count, i32::MAX / 2);
+        assert_eq!(many.status.init_container_statuses[0].restart_count, 1 << 30);
     }
 
     #[rstest::rstest]

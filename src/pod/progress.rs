@@ -113,7 +113,7 @@ impl InitProgress {
             container: container.name.clone(),
             sidecar: container.is_sidecar(),
             state,
-            restarts: status.map_or(0, |status| status.restart_count),
+            restarts: status.map_or(0, |status| status.restart_count.max(0)),
             since: before.and_then(end_of).or_else(|| sandbox_since(pod)).or_else(|| before_since(pod)),
             rerun: pod
                 .status

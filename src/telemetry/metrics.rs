@@ -107,10 +107,10 @@ impl Default for Metrics {
         registry.register("pods", "Pods in init that are held in memory", metrics.pods.clone());
         // From 0 on: a rate needs a first value, and who reads them sees what there is.
         for outcome in [AttemptOutcome::Kept, AttemptOutcome::Dropped, AttemptOutcome::Lost] {
-            metrics.attempts.get_or_create(&OutcomeLabel { outcome });
+            drop(metrics.attempts.get_or_create(&OutcomeLabel { outcome }));
         }
         for budget in Budget::ALL {
-            metrics.skipped.get_or_create(&BudgetLabel { budget });
+            drop(metrics.skipped.get_or_create(&BudgetLabel { budget }));
         }
         let version = Info::new(vec![("version", env!("CARGO_PKG_VERSION"))]);
         registry.register("build", "The version of this process", version);

@@ -81,7 +81,7 @@ fn one_enormous_line_stays_small() {
 
 #[test]
 fn a_progress_bar_is_what_it_says_last() {
-    let bar: String = (0..5_000).map(|number| format!("\rdownloading {number} MB")).collect();
+    let bar = "\rdownloading 100 MB".repeat(5_000);
     let line = format!("2026-12-01T10:00:01Z start{bar}\rERROR: disk full\n");
     assert_eq!(collected(line.as_bytes()).text(), "ERROR: disk full");
 }

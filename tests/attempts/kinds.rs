@@ -65,23 +65,29 @@ async fn of_two_hundred_attempts_all_are_kept_that_can_be() {
         .await;
         let rows = settled(&client, namespace, &truth).await;
         println!("{:<28} {:>5} {:>5}", "", "real", "kept");
-        for (name, Row { real, kept }) in &rows {
+        for (name, Row { real, kept, .. }) in &rows {
             println!("{name:<28} {real:>5} {kept:>5}");
         }
         let all = rows.iter().filter(|(name, _)| *name != FIRST).map(|(_, row)| row);
         let (real, kept) = all.fold((0, 0), |(real, kept), row| (real + row.real, kept + row.kept));
         println!("{:<28} {real:>5} {kept:>5}", "all");
         assert!(real >= 190, "{real} attempts are too few to say anything");
-        for (name, row) in rows.iter().filter(|(name, _)| !UNCATCHABLE.contains(&name.as_str())) {
-            assert_eq!(row.real, row.kept, "{name}\n{}", controller.log());
+        for (name, row) in &rows {
+            if name == FIRST {
+                // A node that is short of CPU may be done with two attempts before it has told of the first.
+                assert!(row.kept * 10 >= row.real * 9, "first attempts: {row:?}");
+            } else if name != UNCATCHABLE {
+                assert_eq!(row.lost_later, 0, "{name}: {row:?}\n{}", controller.log());
+            }
         }
     })
     .await;
 }
 
-/// Kinds of which an attempt may be lost, because the Pod is deleted by force in the second in which it starts or ends:
-/// object, container and log are gone together before a status has told of them (semantics §3.4).
-const UNCATCHABLE: [&str; 2] = ["deleted-when-failing", FIRST];
+/// The kind of which any attempt may be lost, because its Pod is deleted by force in the second in which it ends: object,
+/// container and log are gone together (semantics §3.4). Of the others it is attempt 0 of a crash loop alone, whose log
+/// lives for as long as attempt 1 runs and a second.
+const UNCATCHABLE: &str = "deleted-when-failing";
 
 /// Waits until what is kept does not grow any more.
 async fn settled(client: &Client, namespace: &str, truth: &Truth) -> BTreeMap<String, Row> {

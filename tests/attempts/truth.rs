@@ -86,6 +86,8 @@ impl Truth {
 pub struct Row {
     pub real: usize,
     pub kept: usize,
+    /// Lost, and not the first of its Pod.
+    pub lost_later: usize,
 }
 
 /// Joins what ran with what is kept. Each log must hold one nonce, its Pod's own, and begin and end with it.
@@ -117,6 +119,7 @@ pub fn table(real: &[RealAttempt], logs: &[InitLog]) -> BTreeMap<String, Row> {
             let row = rows.entry(name).or_default();
             row.real += 1;
             row.kept += is_kept;
+            row.lost_later += usize::from(is_kept == 0 && !attempt.is_first);
         }
     }
     rows

@@ -1,11 +1,14 @@
 //! What can be typed, and how it becomes settings: low level as typed, high level as used.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use jiff::SignedDuration;
 
 use super::bounds::LogBounds;
+use super::masking::{MaskingRulesError, masker};
 use crate::controller::{ListMode, Settings};
 use crate::telemetry::logging::Format;
 
@@ -59,6 +62,9 @@ pub(super) struct ControllerArguments {
     concurrency: u8,
     #[command(flatten)]
     bounds: LogBounds,
+    /// File with masking rules of your own, as in config/examples/masking-rules.yaml
+    #[arg(long, env = "INITWATCH_MASKING_RULES", value_name = "FILE")]
+    masking_rules: Option<PathBuf>,
     /// What is logged, as in RUST_LOG
     #[arg(long, env = "RUST_LOG", default_value = "info", value_name = "FILTER")]
     pub(super) log: String,
@@ -119,20 +125,27 @@ fn duration(text: &str) -> Result<SignedDuration, String> {
 
 /// A setting that cannot be used.
 #[derive(Debug, thiserror::Error)]
-#[error(
-    "--namespace {0:?} is not the name of a namespace (lower-case letters, digits and dashes, at most 63)"
-)]
-pub(super) struct NamespaceError(String);
+pub(super) enum SettingsError {
+    #[error(
+        "{argument} {value:?} is not the name of a namespace (lower-case letters, digits and dashes, at most 63)"
+    )]
+    Namespace { argument: &'static str, value: String },
+    #[error(transparent)]
+    MaskingRules(#[from] MaskingRulesError),
+}
 
 impl TryFrom<ControllerArguments> for Settings {
-    type Error = NamespaceError;
+    type Error = SettingsError;
 
-    fn try_from(arguments: ControllerArguments) -> Result<Self, NamespaceError> {
+    fn try_from(arguments: ControllerArguments) -> Result<Self, SettingsError> {
         let mut namespaces = arguments.namespaces;
         namespaces.sort();
         namespaces.dedup();
         if let Some(bad) = namespaces.iter().find(|name| !is_namespace(name)) {
-            return Err(NamespaceError(bad.clone()));
+            return Err(SettingsError::Namespace { argument: "--namespace", value: bad.clone() });
+        }
+        if let Some(bad) = arguments.own_namespace.as_ref().filter(|name| !is_namespace(name)) {
+            return Err(SettingsError::Namespace { argument: "--own-namespace", value: bad.clone() });
         }
         Ok(Self {
             stuck_after: arguments.stuck_after,
@@ -148,6 +161,7 @@ impl TryFrom<ControllerArguments> for Settings {
             capture: arguments.bounds.capture(),
             keep: arguments.bounds.keep(),
             store: arguments.bounds.store(),
+            masker: Arc::new(masker(arguments.masking_rules.as_deref())?),
         })
     }
 }

@@ -2,6 +2,7 @@
 
 mod arguments;
 mod bounds;
+mod masking;
 
 use std::io::Write;
 use std::process::ExitCode;

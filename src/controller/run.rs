@@ -24,7 +24,6 @@ use crate::api::InitDiagnosis;
 use crate::cluster::ClusterError;
 use crate::cluster::client::{self, untyped};
 use crate::cluster::pages::pages;
-use crate::diagnose::log::Masker;
 use crate::pod::identity::DiagnosisKey;
 use crate::pod::{PodView, PrinterVersion};
 use crate::telemetry::health::{self, Health};
@@ -121,7 +120,7 @@ fn context(
     metrics: Metrics,
     triggers: Triggers,
 ) -> (Arc<Context>, Vec<(Scope, Writer<PodView>)>) {
-    let masker = Arc::new(Masker::shipped());
+    let masker = settings.masker.clone();
     let scopes = if settings.namespaces.is_empty() {
         vec![None]
     } else {

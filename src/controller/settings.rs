@@ -1,11 +1,13 @@
 //! Settings of the controller, validated.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use jiff::SignedDuration;
 
 use super::capture::CaptureLimits;
 use super::ledger::StoreLimits;
+use crate::diagnose::log::Masker;
 use crate::plan::KeepLimits;
 
 /// How the list that a watch begins with is asked for.
@@ -41,6 +43,8 @@ pub struct Settings {
     pub keep: KeepLimits,
     /// Bounds on what all kept logs take up.
     pub store: StoreLimits,
+    /// Masks secrets.
+    pub masker: Arc<Masker>,
 }
 
 impl Default for Settings {
@@ -56,6 +60,7 @@ impl Default for Settings {
             capture: CaptureLimits::default(),
             keep: KeepLimits::default(),
             store: StoreLimits::default(),
+            masker: Arc::new(Masker::shipped()),
         }
     }
 }

@@ -97,7 +97,7 @@ pub fn running_attempt(status: &ContainerStatus) -> Option<RunningAttempt> {
 /// next start, the kubelet has moved the newest attempt into `lastState`, and both requests return it.
 fn previous_of(status: &ContainerStatus) -> (i32, LogRole) {
     if status.state.running.is_some() || status.state.terminated.is_some() {
-        ((status.restart_count - 1).max(0), LogRole::Previous)
+        (status.restart_count.saturating_sub(1).max(0), LogRole::Previous)
     } else {
         (status.restart_count.max(0), LogRole::Current)
     }

@@ -12,11 +12,10 @@ pub(super) fn time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<
     Ok(text.and_then(|text| text.parse().ok()).map(Time))
 }
 
-/// A count to which another one can be added, and from which one can be taken. Negative ones stay: kubectl prints them.
+/// A count; what does not fit is cut. Negative ones stay: kubectl prints them.
 pub(super) fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i32, D::Error> {
-    const MOST: i64 = 1 << 30;
     let number = Option::<i64>::deserialize(deserializer)?.unwrap_or(0);
-    Ok(i32::try_from(number.clamp(-MOST, MOST)).unwrap_or(0))
+    Ok(i32::try_from(number.clamp(i32::MIN.into(), i32::MAX.into())).unwrap_or(0))
 }
 
 /// `null` in the place of a list or an object, which Go writes for an empty one, reads as empty.
@@ -76,12 +75,12 @@ status: {{initContainerStatuses: [{{name: x, {end}}}]}}"
             "restartCount: -2147483648, state: {terminated: {exitCode: 1, containerID: c, startedAt: \"9999-12-31T23:59:59Z\", finishedAt: soon}}",
         );
         let status = &far.status.init_container_statuses[0];
-        assert_eq!(status.restart_count, -(1 << 30));
+        assert_eq!(status.restart_count, i32::MIN);
         let end = status.state.terminated.as_ref().unwrap();
         assert!(end.started_at.is_none() && end.finished_at.is_none());
         let many =
             pod("always", "restartCount: 2147483647, state: {terminated: {exitCode: 1, containerID: c}}");
-        assert_eq!(many.status.init_container_statuses[0].restart_count, 1 << 30);
+        assert_eq!(many.status.init_container_statuses[0].restart_count, i32::MAX);
     }
 
     #[rstest::rstest]

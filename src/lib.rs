@@ -5,6 +5,7 @@
 //! values out, the time is an argument. See `docs/architecture.md`.
 
 pub mod api;
+pub mod archive;
 pub mod cli;
 pub mod cluster;
 pub mod controller;

@@ -13,7 +13,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// From the lowest to the highest.
-const ORDER: [&str; 8] = ["api", "pod", "diagnose", "plan", "cluster", "telemetry", "controller", "cli"];
+const ORDER: [&str; 9] =
+    ["api", "pod", "diagnose", "plan", "cluster", "archive", "telemetry", "controller", "cli"];
 /// Values in, values out.
 const PURE: [&str; 4] = ["api", "pod", "diagnose", "plan"];
 /// What a pure module must not name: I/O, tasks, and the time.

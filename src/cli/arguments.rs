@@ -9,6 +9,7 @@ use jiff::SignedDuration;
 
 use super::bounds::LogBounds;
 use super::masking::{MaskingRulesError, masker};
+use crate::archive::{ArchiveError, Target};
 use crate::controller::{ListMode, Settings};
 use crate::telemetry::logging::Format;
 
@@ -62,6 +63,9 @@ pub(super) struct ControllerArguments {
     concurrency: u8,
     #[command(flatten)]
     bounds: LogBounds,
+    /// Keep the full logs there as well: s3://bucket/prefix, gs://bucket/prefix, az://container/prefix or file:///folder
+    #[arg(long, env = "INITWATCH_ARCHIVE", value_name = "URL")]
+    archive: Option<String>,
     /// File with masking rules of your own, as in config/examples/masking-rules.yaml
     #[arg(long, env = "INITWATCH_MASKING_RULES", value_name = "FILE")]
     masking_rules: Option<PathBuf>,
@@ -131,6 +135,8 @@ pub(super) enum SettingsError {
     )]
     Namespace { argument: &'static str, value: String },
     #[error(transparent)]
+    Archive(#[from] ArchiveError),
+    #[error(transparent)]
     MaskingRules(#[from] MaskingRulesError),
 }
 
@@ -161,9 +167,16 @@ impl TryFrom<ControllerArguments> for Settings {
             capture: arguments.bounds.capture(),
             keep: arguments.bounds.keep(),
             store: arguments.bounds.store(),
+            archive: arguments.archive.map(|url| Target::open(&url, environment())).transpose()?,
             masker: Arc::new(masker(arguments.masking_rules.as_deref())?),
         })
     }
+}
+
+/// The environment, as far as it is text: what is not is none of a store's settings.
+fn environment() -> impl Iterator<Item = (String, String)> {
+    std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
 }
 
 /// An RFC 1123 label, as names of namespaces are.

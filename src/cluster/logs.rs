@@ -13,7 +13,7 @@ use kube::{Api, Client};
 use tokio::time::{Instant, timeout_at};
 
 use super::error::summary;
-use crate::diagnose::log::{CollectedLog, LogCollector, LogLimits, LogWindow};
+use crate::diagnose::log::{CollectedLog, FullText, LogCollector, LogLimits, LogWindow};
 use crate::pod::PodView;
 use crate::pod::attempt::LogRole;
 
@@ -44,6 +44,8 @@ pub struct LogRequest {
     pub finished_at: Option<Timestamp>,
     /// How much of it is kept.
     pub limits: LogLimits,
+    /// Takes all of it, for an archive.
+    pub full: Option<FullText>,
 }
 
 /// Why a log could not be had.
@@ -115,7 +117,7 @@ async fn read(client: &Client, request: &LogRequest, role: LogRole) -> Result<Co
 async fn read_stream(client: &Client, request: &LogRequest, role: LogRole) -> Result<CollectedLog, LogError> {
     let deadline = Instant::now() + READ_TIMEOUT;
     let window = LogWindow { started_at: request.started_at, finished_at: request.finished_at };
-    let mut collector = LogCollector::new(window, request.limits);
+    let mut collector = LogCollector::new(window, request.limits).into_full(request.full.clone());
     let part = match request.finished_at {
         Some(_) => Part::Whole(role),
         None => Part::Newest(role, RUNNING_TAIL_LINES),

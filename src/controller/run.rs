@@ -21,16 +21,19 @@ use super::settings::Settings;
 use super::track::{Scope, Tracker};
 use super::{Context, reconcile, rerun, retire, watch as pod_watch};
 use crate::api::InitDiagnosis;
+use crate::archive::{Archive, Outcome};
 use crate::cluster::ClusterError;
 use crate::cluster::client::{self, untyped};
 use crate::cluster::pages::pages;
 use crate::pod::identity::DiagnosisKey;
 use crate::pod::{PodView, PrinterVersion};
 use crate::telemetry::health::{self, Health};
-use crate::telemetry::metrics::Metrics;
+use crate::telemetry::metrics::{ArchiveOutcome, Metrics};
 
 /// Time that running work gets when the process is asked to end; the whole must stay below 5 s.
-const DRAIN: Duration = Duration::from_secs(4);
+const DRAIN: Duration = Duration::from_millis(3_500);
+/// Time that logs on their way to the archive get then.
+const FLUSH: Duration = Duration::from_secs(1);
 /// Longest pause between looks at a cluster that is not ready for us.
 const MAX_PAUSE: Duration = Duration::from_secs(30);
 
@@ -106,6 +109,9 @@ pub async fn run(settings: Settings) -> Result<(), ControllerError> {
             if tokio::time::timeout(DRAIN, &mut queue).await.is_err() {
                 tracing::warn!("ended before all was written; the next start goes on from there");
             }
+            if !context.captures.flush(FLUSH).await {
+                tracing::warn!("ended before all logs were archived");
+            }
             Ok(())
         }
     }
@@ -121,6 +127,10 @@ fn context(
     triggers: Triggers,
 ) -> (Arc<Context>, Vec<(Scope, Writer<PodView>)>) {
     let masker = settings.masker.clone();
+    let archive = settings.archive.clone().map(|target| {
+        let metrics = metrics.clone();
+        Archive::start(target, masker.clone(), move |outcome| metrics.archived(archived(outcome)))
+    });
     let scopes = if settings.namespaces.is_empty() {
         vec![None]
     } else {
@@ -141,6 +151,7 @@ fn context(
             triggers.clone(),
             settings.capture,
             metrics.clone(),
+            archive,
         ),
         client,
         settings,
@@ -160,6 +171,14 @@ fn context(
         streams_lists: client::streams_lists(version),
     });
     (context, writers)
+}
+
+fn archived(outcome: Outcome) -> ArchiveOutcome {
+    match outcome {
+        Outcome::Stored => ArchiveOutcome::Stored,
+        Outcome::Dropped => ArchiveOutcome::Dropped,
+        Outcome::Failed => ArchiveOutcome::Failed,
+    }
 }
 
 /// A part of the process by name: when it ends, the name says which did.

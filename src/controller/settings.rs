@@ -7,6 +7,7 @@ use jiff::SignedDuration;
 
 use super::capture::CaptureLimits;
 use super::ledger::StoreLimits;
+use crate::archive::Target;
 use crate::diagnose::log::Masker;
 use crate::plan::KeepLimits;
 
@@ -45,6 +46,8 @@ pub struct Settings {
     pub store: StoreLimits,
     /// Masks secrets.
     pub masker: Arc<Masker>,
+    /// Where full logs are kept; none = nowhere.
+    pub archive: Option<Target>,
 }
 
 impl Default for Settings {
@@ -61,6 +64,7 @@ impl Default for Settings {
             keep: KeepLimits::default(),
             store: StoreLimits::default(),
             masker: Arc::new(Masker::shipped()),
+            archive: None,
         }
     }
 }

@@ -57,6 +57,22 @@ impl Budget {
     ];
 }
 
+/// What became of a log on its way to the archive.
+#[derive(Clone, Copy, Debug, EncodeLabelValue, Eq, Hash, PartialEq)]
+pub enum ArchiveOutcome {
+    /// It is in the store.
+    Stored,
+    /// There was no room for it.
+    Dropped,
+    /// The store took it not.
+    Failed,
+}
+
+#[derive(Clone, Copy, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
+struct ArchiveLabel {
+    outcome: ArchiveOutcome,
+}
+
 #[derive(Clone, Copy, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
 struct OutcomeLabel {
     outcome: AttemptOutcome,
@@ -73,6 +89,7 @@ pub struct Metrics {
     registry: Arc<Registry>,
     attempts: Family<OutcomeLabel, Counter>,
     skipped: Family<BudgetLabel, Counter>,
+    archived: Family<ArchiveLabel, Counter>,
     /// Bytes of logs that were read.
     pub log_bytes: Counter,
     /// Containers that are followed now.
@@ -88,6 +105,7 @@ impl Default for Metrics {
             registry: Arc::default(),
             attempts: Family::default(),
             skipped: Family::default(),
+            archived: Family::default(),
             log_bytes: Counter::default(),
             log_streams: Gauge::default(),
             pods: Gauge::default(),
@@ -102,6 +120,11 @@ impl Default for Metrics {
             "What was left out or put off because a bound was reached, by bound",
             metrics.skipped.clone(),
         );
+        registry.register(
+            "archive_logs",
+            "Full logs handed to the archive by what became of them",
+            metrics.archived.clone(),
+        );
         registry.register("log_bytes", "Bytes of logs read from kubelets", metrics.log_bytes.clone());
         registry.register("log_streams", "Containers whose log is followed now", metrics.log_streams.clone());
         registry.register("pods", "Pods in init that are held in memory", metrics.pods.clone());
@@ -111,6 +134,9 @@ impl Default for Metrics {
         }
         for budget in Budget::ALL {
             drop(metrics.skipped.get_or_create(&BudgetLabel { budget }));
+        }
+        for outcome in [ArchiveOutcome::Stored, ArchiveOutcome::Dropped, ArchiveOutcome::Failed] {
+            drop(metrics.archived.get_or_create(&ArchiveLabel { outcome }));
         }
         let version = Info::new(vec![("version", env!("CARGO_PKG_VERSION"))]);
         registry.register("build", "The version of this process", version);
@@ -122,6 +148,11 @@ impl Metrics {
     /// Counts what became of the log of an attempt.
     pub fn attempt(&self, outcome: AttemptOutcome) {
         self.attempts.get_or_create(&OutcomeLabel { outcome }).inc();
+    }
+
+    /// Counts what became of a log on its way to the archive.
+    pub fn archived(&self, outcome: ArchiveOutcome) {
+        self.archived.get_or_create(&ArchiveLabel { outcome }).inc();
     }
 
     /// Counts something that was left out, or put off, because of a bound.

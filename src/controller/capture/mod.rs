@@ -19,15 +19,17 @@ use kube::{Api, Client};
 use super::queue::Triggers;
 use crate::api;
 use crate::api::v1alpha1::AttemptSource;
+use crate::archive::{Archive, AttemptFacts, AttemptPath, Entry};
 use crate::cluster::logs::{self, LogError, LogRequest};
 use crate::cluster::read;
-use crate::diagnose::log::{LogLimits, Masker};
+use crate::diagnose::log::{FullText, LogLimits, Masker};
 use crate::diagnose::secret_literals;
 use crate::plan::CapturedAttempt;
 use crate::pod::PodView;
-use crate::pod::attempt::{EndedAttempt, LogRole, RunningAttempt, ended_attempts, running_attempt};
+use crate::pod::attempt::{EndedAttempt, LogRole, RunningAttempt, ended_attempts, running_attempt, short_id};
 use crate::pod::decode::{keeps_text, without_private_text};
-use crate::pod::identity::DiagnosisKey;
+use crate::pod::history::workload_of;
+use crate::pod::identity::{DiagnosisKey, Identity};
 use crate::telemetry::metrics::{Budget, Metrics};
 use recorder::{Recording, StreamState};
 use slots::{Admission, Risk};
@@ -59,6 +61,8 @@ pub struct CaptureLimits {
     pub log: LogLimits,
     /// Attempts whose text is held until it is written.
     pub held: usize,
+    /// Memory that the whole text of a log may take for the archive, compressed, in bytes.
+    pub archived: usize,
 }
 
 impl Default for CaptureLimits {
@@ -68,6 +72,7 @@ impl Default for CaptureLimits {
             streams: StreamLimits { total: 64, per_node: 8, per_workload: 3 },
             log: LogLimits::default(),
             held: 2_000,
+            archived: 8 << 20,
         }
     }
 }
@@ -81,6 +86,7 @@ pub struct Captures {
     limits: CaptureLimits,
     turnstile: Turnstile<DiagnosisKey>,
     metrics: Metrics,
+    archive: Option<Archive>,
     state: Arc<Mutex<State>>,
 }
 
@@ -92,9 +98,19 @@ impl Captures {
         triggers: Triggers,
         limits: CaptureLimits,
         metrics: Metrics,
+        archive: Option<Archive>,
     ) -> Self {
         let state = Arc::new(Mutex::new(State::new(&limits, metrics.clone())));
-        Self { client, masker, triggers, limits, turnstile: Turnstile::new(limits.reads), metrics, state }
+        Self {
+            client,
+            masker,
+            triggers,
+            limits,
+            turnstile: Turnstile::new(limits.reads),
+            metrics,
+            archive,
+            state,
+        }
     }
 
     /// Begins the capture of every ended attempt of a Pod that was not begun before, and follows what runs and is at
@@ -171,6 +187,7 @@ impl Captures {
             return;
         }
         let id = attempt.container_id.clone();
+        let request = LogRequest { full: self.full_text(), ..request };
         let recording = Recording::begin(self.client.clone(), request, attempt);
         state.of(pod, key).recordings.insert(id, recording);
     }
@@ -230,7 +247,7 @@ impl Captures {
         let mut log = recording.recorded()?;
         log.partial |= !matches!(recording.state(), StreamState::Ended(_));
         let attempt = &recording.attempt;
-        Some(CapturedAttempt {
+        let captured = CapturedAttempt {
             container: attempt.container.clone(),
             number: attempt.number,
             container_id: attempt.container_id.clone(),
@@ -239,7 +256,9 @@ impl Captures {
             interrupted_at: Some(log.last_at.unwrap_or(now)),
             image: image_of(pod, &attempt.container),
             text: text(&self.masker, pod, Ok(&log), AttemptSource::Followed, None),
-        })
+        };
+        self.archive(pod, &captured, recording.full.clone());
+        Some(captured)
     }
 
     /// Attempts that an earlier process has written down: they are not read again.
@@ -349,14 +368,16 @@ impl Captures {
                 recorded = recording.catch_up(&self.client, &request, &attempt).await;
             }
         }
-        let (log, source) = if let Some(log) = recorded {
-            (Ok(log), AttemptSource::Followed)
+        let followed = recording.as_ref().and_then(|recording| recording.full.clone());
+        let (log, source, full) = if let Some(log) = recorded {
+            (Ok(log), AttemptSource::Followed, followed)
         } else {
-            let read = self.read_ended(pod, key, &attempt).await;
+            let full = self.full_text();
+            let read = self.read_ended(pod, key, &attempt, full.clone()).await;
             let part = recording.as_ref().filter(|_| read.is_err());
             match part.and_then(|recording| recording.part(&attempt)) {
-                Some(log) => (Ok(log), AttemptSource::Followed),
-                None => (read, source_of(attempt.role)),
+                Some(log) => (Ok(log), AttemptSource::Followed, followed),
+                None => (read, source_of(attempt.role), full),
             }
         };
         self.lock().let_go(pod.uid(), &attempt.container_id);
@@ -365,19 +386,64 @@ impl Captures {
         }
         let message = attempt.message.as_deref();
         let text = text(&self.masker, pod, log.as_ref(), source, message);
-        let mut end = attempt;
-        let literals = secret_literals(pod);
-        end.message = end.message.map(|message| self.masker.mask(&message, &literals).text.into_owned());
-        CapturedAttempt {
-            container: end.container.clone(),
-            number: end.number,
-            container_id: end.container_id.clone(),
-            started_at: end.started_at,
-            image: image_of(pod, &end.container),
-            end: Some(end),
+        let captured = CapturedAttempt {
+            container: attempt.container.clone(),
+            number: attempt.number,
+            container_id: attempt.container_id.clone(),
+            started_at: attempt.started_at,
+            image: image_of(pod, &attempt.container),
+            end: Some(attempt),
             interrupted_at: None,
             text,
+        };
+        if log.is_ok() {
+            self.archive(pod, &captured, full);
         }
+        self.with_masked_message(pod, captured)
+    }
+
+    /// The same, with a termination message that can be told.
+    fn with_masked_message(&self, pod: &PodView, mut captured: CapturedAttempt) -> CapturedAttempt {
+        let literals = secret_literals(pod);
+        if let Some(end) = &mut captured.end {
+            let message = end.message.take();
+            end.message = message.map(|message| self.masker.mask(&message, &literals).text.into_owned());
+        }
+        captured
+    }
+
+    /// Waits until all that was handed to the archive is settled, at most so long. Returns whether it is.
+    pub async fn flush(&self, limit: Duration) -> bool {
+        match &self.archive {
+            Some(archive) => archive.flush(limit).await,
+            None => true,
+        }
+    }
+
+    fn full_text(&self) -> Option<FullText> {
+        self.archive.is_some().then(|| FullText::new(self.limits.archived))
+    }
+
+    /// Hands the whole log to the archive, where there is one. Nothing waits for that.
+    fn archive(&self, pod: &PodView, captured: &CapturedAttempt, full: Option<FullText>) {
+        let (Some(archive), Some(text), true) = (&self.archive, full, captured.text.is_ok()) else { return };
+        let end = captured.end.as_ref();
+        archive.hand_in(Entry {
+            path: archive_path(pod, captured),
+            facts: AttemptFacts {
+                pod_uid: pod.uid().to_owned(),
+                node: pod.spec.node_name.clone(),
+                image: captured.image.clone(),
+                container_id: captured.container_id.clone(),
+                started_at: captured.started_at,
+                finished_at: end.and_then(|end| end.finished_at).or(captured.interrupted_at),
+                exit_code: end.map(|end| end.exit_code),
+                reason: end.and_then(|end| end.reason.clone()),
+                partial: captured.text.as_ref().is_ok_and(|text| text.partial),
+            },
+            text,
+            literals: secret_literals(pod),
+        });
     }
 
     async fn read_ended(
@@ -385,6 +451,7 @@ impl Captures {
         pod: &PodView,
         key: &DiagnosisKey,
         attempt: &EndedAttempt,
+        full: Option<FullText>,
     ) -> Result<crate::diagnose::log::CollectedLog, LogError> {
         // The API server answers 204 for a Pod without a node, which reads as an empty log.
         let Some(node) = pod.spec.node_name.as_deref() else {
@@ -395,6 +462,7 @@ impl Captures {
         }
         let (started_at, finished_at) = (attempt.started_at, attempt.finished_at);
         let request = self.request(pod, &attempt.container, attempt.role, started_at, finished_at);
+        let request = LogRequest { full, ..request };
         let mut log = Err(LogError::Removed("not read".to_owned()));
         for pause in [0, 500, 2_000] {
             tokio::time::sleep(Duration::from_millis(pause)).await;
@@ -426,6 +494,7 @@ impl Captures {
             started_at,
             finished_at,
             limits: self.limits.log,
+            full: None,
         }
     }
 
@@ -450,6 +519,30 @@ fn source_of(role: LogRole) -> AttemptSource {
     match role {
         LogRole::Current => AttemptSource::Current,
         LogRole::Previous => AttemptSource::Previous,
+    }
+}
+
+/// Where the archive keeps a log: below the workload that people know, as far as the Pod alone tells it.
+fn archive_path(pod: &PodView, captured: &CapturedAttempt) -> AttemptPath {
+    let identity = Identity::of(pod, None);
+    let (kind, name) = match workload_of(pod) {
+        Some(workload) => {
+            let mut parts = workload.splitn(3, '/').skip(1).map(str::to_owned);
+            (parts.next().unwrap_or_default(), parts.next().unwrap_or_default())
+        }
+        None => ("pod".to_owned(), pod.name().to_owned()),
+    };
+    // A ReplicaSet with a template hash is a Deployment's.
+    let kind =
+        if kind == "replicaset" && identity.revision.is_some() { "deployment".to_owned() } else { kind };
+    AttemptPath {
+        namespace: pod.namespace().to_owned(),
+        workload: format!("{kind}.{name}"),
+        revision: identity.revision,
+        pod: pod.name().to_owned(),
+        container: captured.container.clone(),
+        number: captured.number,
+        short_id: short_id(&captured.container_id).to_owned(),
     }
 }
 

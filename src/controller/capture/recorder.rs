@@ -10,7 +10,7 @@ use tokio::task::AbortHandle;
 use tokio::time::{Instant, timeout_at};
 
 use crate::cluster::logs::{self, LogError, LogRequest, Part, Pumped};
-use crate::diagnose::log::{CollectedLog, LogCollector, LogWindow};
+use crate::diagnose::log::{CollectedLog, FullText, LogCollector, LogWindow};
 use crate::pod::attempt::{EndedAttempt, RunningAttempt};
 
 /// How long a stream pauses that has brought 32 MiB: a container that prints 100 MB/s gets 3 MB/s of our attention.
@@ -39,6 +39,8 @@ pub(super) enum StreamState {
 /// The recording of one attempt.
 pub(super) struct Recording {
     pub(super) attempt: RunningAttempt,
+    /// All of it, for an archive.
+    pub(super) full: Option<FullText>,
     collector: Mutex<LogCollector>,
     state: watch::Sender<StreamState>,
     task: Mutex<Option<AbortHandle>>,
@@ -50,7 +52,8 @@ impl Recording {
         let window = LogWindow { started_at: attempt.started_at, finished_at: None };
         let recording = Arc::new(Self {
             attempt,
-            collector: Mutex::new(LogCollector::new(window, request.limits)),
+            collector: Mutex::new(LogCollector::new(window, request.limits).into_full(request.full.clone())),
+            full: request.full.clone(),
             state: watch::Sender::new(StreamState::Follows),
             task: Mutex::new(None),
         });

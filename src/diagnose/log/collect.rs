@@ -6,6 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::clean::clean;
 use super::fold::Folder;
+use super::full::FullText;
 
 /// Bounds, in bytes.
 #[derive(Clone, Copy, Debug)]
@@ -105,6 +106,8 @@ const GAP: &str = "[… a part of the log is left out …]";
 pub struct LogCollector {
     window: LogWindow,
     limits: LogLimits,
+    /// Takes all lines, for an archive.
+    full: Option<FullText>,
     /// Lines up to this time are there already.
     known_until: Option<Timestamp>,
     /// The begin of the line that is being read, as far as it is kept.
@@ -124,6 +127,7 @@ impl LogCollector {
         Self {
             window,
             limits,
+            full: None,
             known_until: None,
             line: Vec::new(),
             line_end: Vec::new(),
@@ -132,6 +136,16 @@ impl LogCollector {
             ring: Ring::new(limits),
             log: CollectedLog::default(),
         }
+    }
+
+    /// The same, and all lines go into a text for an archive as well, which begins anew.
+    #[must_use]
+    pub fn into_full(mut self, full: Option<FullText>) -> Self {
+        if let Some(full) = &full {
+            full.clear();
+        }
+        self.full = full;
+        self
     }
 
     /// Takes a chunk of the answer.
@@ -171,6 +185,9 @@ impl LogCollector {
     /// Says that lines may be missing between what came and what comes now.
     pub fn gap(&mut self) {
         self.log.truncated = true;
+        if let Some(full) = &self.full {
+            full.push(GAP);
+        }
         let ring = &mut self.ring;
         self.folder.push(GAP.to_owned(), &mut |line| ring.push(line));
     }
@@ -242,6 +259,12 @@ impl LogCollector {
         self.log.first_at = self.log.first_at.or(at);
         self.log.last_at = at.or(self.log.last_at);
         let line = self.readable(text, &end, length);
+        match &self.full {
+            // As it is, where all of it is here.
+            Some(full) if end.is_empty() => full.push(&clean(text)),
+            Some(full) => full.push(&line),
+            None => {}
+        }
         let ring = &mut self.ring;
         self.folder.push(line, &mut |line| ring.push(line));
     }

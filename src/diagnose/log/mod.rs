@@ -7,9 +7,11 @@ mod clean;
 mod collect;
 mod excerpt;
 mod fold;
+mod full;
 mod mask;
 
 pub use collect::{CollectedLog, LogCollector, LogLimits, LogWindow};
 pub use excerpt::{Excerpt, excerpt, telling_score};
 pub use fold::ends_in_repetition;
+pub use full::FullText;
 pub use mask::{MaskRule, Masked, Masker, MaskerError, secret_like_env_name};

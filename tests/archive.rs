@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use initwatch::archive::{Archive, AttemptFacts, AttemptPath, Entry, Outcome, Target};
 use initwatch::diagnose::log::{FullText, Masker};
+use object_store::ObjectStoreExt;
 use serde_json::Value;
 use tokio::process::{Child, Command};
 
@@ -132,16 +133,28 @@ fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
-fn target(port: u16) -> Target {
-    let environment = [
+fn settings(port: u16) -> [(String, String); 5] {
+    let settings = [
         ("AWS_ENDPOINT", format!("http://127.0.0.1:{port}")),
         ("AWS_ALLOW_HTTP", "true".to_owned()),
         ("AWS_ACCESS_KEY_ID", "test".to_owned()),
         ("AWS_SECRET_ACCESS_KEY", "test".to_owned()),
         ("AWS_REGION", "us-east-1".to_owned()),
     ];
-    let environment = environment.map(|(name, value)| (name.to_owned(), value));
-    Target::open("s3://logs/clusters/one", environment).unwrap()
+    settings.map(|(name, value)| (name.to_owned(), value))
+}
+
+const BUCKET: &str = "s3://logs/clusters/one";
+
+fn target(port: u16) -> Target {
+    Target::open(BUCKET, settings(port)).unwrap()
+}
+
+/// What the server holds, asked for as any client of it would.
+async fn stored(port: u16, name: &str) -> String {
+    let (store, prefix) = object_store::parse_url_opts(&BUCKET.parse().unwrap(), settings(port)).unwrap();
+    let answer = store.get(&format!("{prefix}/{PLACE}/{name}").into()).await.unwrap();
+    String::from_utf8(answer.bytes().await.unwrap().to_vec()).unwrap()
 }
 
 #[tokio::test]
@@ -154,15 +167,13 @@ async fn an_s3_server_that_comes_up_late_gets_all_of_it() {
     archive.hand_in(entry(1, (0..600_000).map(|number| format!("line {number} of a long log"))));
     assert!(before.elapsed() < Duration::from_secs(5), "handing in waits for nobody");
     assert!(outcomes.lock().unwrap().is_empty(), "nothing is there to take it");
-    let s3 = S3::start(port).await;
+    let _s3 = S3::start(port).await;
     assert!(archive.flush(PATIENCE).await, "{:?}", outcomes.lock().unwrap());
     assert_eq!(*outcomes.lock().unwrap(), [Outcome::Stored, Outcome::Stored]);
-    let small = s3.request("GET", &format!("/logs/clusters/one/{PLACE}/0-1f0c77aa.log")).await.unwrap();
-    assert!(small.ends_with("\r\n\r\nearly\n"), "{small}");
-    let large = s3.request("GET", &format!("/logs/clusters/one/{PLACE}/1-1f0c77aa.log")).await.unwrap();
-    assert!(large.ends_with("line 599999 of a long log\n") && large.contains("\nline 0 of a long log\n"));
-    let index = s3.request("GET", &format!("/logs/clusters/one/{PLACE}/1-1f0c77aa.json")).await.unwrap();
-    let index: Value = serde_json::from_str(index.split("\r\n\r\n").nth(1).unwrap()).unwrap();
+    assert_eq!(stored(port, "0-1f0c77aa.log").await, "early\n");
+    let large = stored(port, "1-1f0c77aa.log").await;
+    assert!(large.starts_with("line 0 of") && large.ends_with("line 599999 of a long log\n"));
+    let index: Value = serde_json::from_str(&stored(port, "1-1f0c77aa.json").await).unwrap();
     assert_eq!(index["leftOut"], 0);
 }
 

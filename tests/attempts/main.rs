@@ -9,6 +9,7 @@
     reason = "a test that fails must say so"
 )]
 
+mod bounds;
 mod kinds;
 mod large;
 #[allow(dead_code, reason = "each suite uses what it needs of it")]

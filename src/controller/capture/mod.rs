@@ -119,6 +119,10 @@ impl Captures {
         if pod.annotation(api::ANNOTATION_IGNORE) == Some("true") {
             return;
         }
+        if keeps_successes(pod) {
+            // Its last look needs to know it, also when nothing of it was seen to run.
+            self.lock().of(pod, key);
+        }
         self.take_ended(pod, key);
         for attempt in running_attempts(pod) {
             if let Some(risk) = risk::risk(pod, &attempt, workload_failed) {

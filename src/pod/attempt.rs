@@ -43,6 +43,14 @@ pub struct EndedAttempt {
     pub role: LogRole,
 }
 
+impl EndedAttempt {
+    /// Whether it was over at once: within two seconds.
+    pub fn was_short(&self) -> bool {
+        let took = self.started_at.zip(self.finished_at).map(|(start, end)| end.duration_since(start));
+        took.is_none_or(|took| took.as_secs() <= 2)
+    }
+}
+
 /// An attempt that runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunningAttempt {

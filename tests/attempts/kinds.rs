@@ -197,7 +197,12 @@ impl World<'_> {
         }
         for number in 0..count {
             let name = format!("loop-{number}");
-            until("two attempts", async || (self.truth.of_pod(&name) >= 2).then_some(())).await;
+            until("its second end to be told", async || {
+                let status = self.pods().get(&name).await.unwrap().status?.init_container_statuses?.pop()?;
+                let waits = status.state?.waiting.is_some();
+                (status.restart_count >= 2 || (status.restart_count == 1 && waits)).then_some(())
+            })
+            .await;
             self.delete(&name, 1).await;
         }
     }

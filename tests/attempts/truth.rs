@@ -75,10 +75,6 @@ impl Truth {
         };
         text.lines().filter_map(parse).collect()
     }
-
-    pub fn of_pod(&self, pod: &str) -> usize {
-        self.attempts().iter().filter(|attempt| attempt.pod == pod).count()
-    }
 }
 
 /// A row of the table.

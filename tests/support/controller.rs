@@ -21,7 +21,10 @@ impl Controller {
     /// Starts it with a kubeconfig and arguments of the test's own.
     pub fn start_with(kubeconfig: &std::ffi::OsStr, arguments: &[&str]) -> Self {
         let log = NamedTempFile::new().unwrap();
-        let child = Command::new(env!("CARGO_BIN_EXE_initwatch"))
+        // Another build of it, to measure: a debug build is several times as large.
+        let program = std::env::var_os("INITWATCH_TEST_BINARY")
+            .unwrap_or_else(|| env!("CARGO_BIN_EXE_initwatch").into());
+        let child = Command::new(program)
             .args(["controller", "--listen", "none", "--log", "initwatch=debug", "--log-format", "text"])
             .args(arguments)
             .env("KUBECONFIG", kubeconfig)

@@ -27,6 +27,7 @@ pub(super) fn detect(facts: &PodFacts<'_>) -> Option<Verdict> {
                 cause::UNSCHEDULABLE,
                 format!("no node takes the Pod{}: {message}", super::since(facts)),
             )
+            .remedy(unschedulable_remedy(&message))
             .fact(EvidenceSource::Status, subject, message),
         );
     }
@@ -65,4 +66,49 @@ pub(super) fn detect(facts: &PodFacts<'_>) -> Option<Verdict> {
     .fact(EvidenceSource::Status, subject, "every init container waits with PodInitializing");
     verdict.unchecked.push("events of the Pod: not read by this version".to_owned());
     Some(verdict)
+}
+
+/// What to do about what the scheduler says (`pkg/scheduler/framework/plugins`, the reasons of each).
+fn unschedulable_remedy(message: &str) -> String {
+    const REMEDIES: [(&str, &str); 8] = [
+        (
+            "persistentvolumeclaim",
+            "Create the claim, or correct its name in the Pod: kubectl -n {namespace} get persistentvolumeclaims.",
+        ),
+        (
+            "unbound immediate PersistentVolumeClaims",
+            "See why the claim is not bound (no such StorageClass, no provisioner, no volume): kubectl -n {namespace} describe persistentvolumeclaims.",
+        ),
+        (
+            "volume node affinity conflict",
+            "The volume lies in a zone or on a node where there is no room for the Pod: free some there.",
+        ),
+        (
+            "node affinity/selector",
+            "No node has the labels that the Pod asks for: correct nodeSelector or affinity, or label a node (kubectl get nodes --show-labels).",
+        ),
+        (
+            "untolerated taint",
+            "The nodes repel it: add a toleration, or take the taint away (kubectl describe nodes | grep Taints).",
+        ),
+        (
+            "Insufficient",
+            "Lower the requests, or add capacity. Of the init containers the largest request counts, not the sum: kubectl describe nodes | grep -A8 Allocated.",
+        ),
+        ("Too many pods", "The nodes have as many Pods as they may: add a node."),
+        (
+            "topology spread",
+            "The spread that the Pod asks for cannot be had: loosen its topologySpreadConstraints, or add nodes in the missing zones.",
+        ),
+    ];
+    let fitting: Vec<_> = REMEDIES
+        .iter()
+        .filter(|(words, _)| message.contains(words))
+        .map(|(_, remedy)| *remedy)
+        .take(3)
+        .collect();
+    if fitting.is_empty() {
+        return "See what the nodes lack: kubectl -n {namespace} describe pod {pod}".to_owned();
+    }
+    fitting.join(" ")
 }

@@ -21,5 +21,6 @@ pub fn interrupted(facts: &PodFacts<'_>) -> Option<Assessment> {
     .urgency(Urgency::From(Timestamp::MAX))
     .fact(EvidenceSource::Status, format!("Pod {pod}"), "deleted while an init container ran");
     verdict.severity = Severity::Info;
+    verdict.remedy = super::filled(&verdict.remedy, facts, Some(&step.container));
     Some(Assessment::Failing(Box::new(verdict.bounded(facts))))
 }

@@ -61,6 +61,7 @@ pub fn assess(facts: &PodFacts<'_>) -> Assessment {
         return Assessment::Waiting { until: threshold(facts) };
     };
     tracing::trace!(pod = pod.name(), detector, cause = verdict.cause, "decided");
+    verdict.remedy = filled(&verdict.remedy, facts, verdict.init_container.as_deref());
     verdict.advice.extend(waits::advice(facts));
     if let Urgency::From(at) = verdict.urgency {
         if at <= facts.now {
@@ -71,6 +72,18 @@ pub fn assess(facts: &PodFacts<'_>) -> Assessment {
         }
     }
     Assessment::Failing(Box::new(verdict.bounded(facts)))
+}
+
+/// A remedy with the names of this Pod in the places that its template leaves.
+fn filled(template: &str, facts: &PodFacts<'_>, container: Option<&str>) -> String {
+    let pod = facts.pod;
+    let image = container.and_then(|name| pod.init_container(name)).and_then(|spec| spec.image.as_deref());
+    template
+        .replace("{namespace}", pod.namespace())
+        .replace("{pod}", pod.name())
+        .replace("{container}", container.unwrap_or("the init container"))
+        .replace("{image}", image.unwrap_or("the image"))
+        .replace("{node}", pod.spec.node_name.as_deref().unwrap_or("(none)"))
 }
 
 /// When the present step counts as stuck.

@@ -22,16 +22,44 @@ pub(super) fn detect(facts: &PodFacts<'_>) -> Option<Verdict> {
     };
     // A whole sentence as reason (raw errors of the kubelet) is its own message.
     let detail = if message.is_empty() { String::new() } else { format!(": {message}") };
-    Some(
-        Verdict::new(code, format!("{} {what}{detail}", super::named(step)))
-            .at(step)
-            .urgency(if heals { super::until_stuck(facts) } else { Urgency::Now })
-            .fact(
-                EvidenceSource::Status,
-                format!("init container {}", step.container),
-                format!("{reason}{detail}"),
-            ),
-    )
+    let verdict = Verdict::new(code, format!("{} {what}{detail}", super::named(step)))
+        .at(step)
+        .urgency(if heals { super::until_stuck(facts) } else { Urgency::Now })
+        .fact(
+            EvidenceSource::Status,
+            format!("init container {}", step.container),
+            format!("{reason}{detail}"),
+        );
+    Some(match remedy(code, message) {
+        Some(remedy) => verdict.remedy(remedy),
+        None => verdict,
+    })
+}
+
+/// The remedy with the object that the kubelet names, where it names one.
+fn remedy(code: &str, message: &str) -> Option<String> {
+    let quoted = || message.split('"').nth(1);
+    Some(match code {
+        cause::SECRET_NOT_FOUND | cause::CONFIG_MAP_NOT_FOUND => {
+            let kind = if code == cause::SECRET_NOT_FOUND { "Secret" } else { "ConfigMap" };
+            let name = quoted()?;
+            format!(
+                "Create {kind} {name} in namespace {{namespace}}, or correct the reference of {{container}}: kubectl -n {{namespace}} get {}. The kubelet goes on by itself then; nothing needs a restart.",
+                kind.to_lowercase()
+            )
+        }
+        cause::KEY_NOT_FOUND => {
+            // `couldn't find key url in Secret shop/db`
+            let mut words = message.split("couldn't find key ").nth(1)?.split_whitespace();
+            let (key, kind) = (words.next()?, words.nth(1)?);
+            let name = words.next()?.rsplit('/').next()?.trim_end_matches(['.', ',', '"']);
+            format!(
+                "Add key {key} to {kind} {name}, or correct the reference of {{container}}. The keys that there are: kubectl -n {{namespace}} describe {} {name}",
+                kind.to_lowercase()
+            )
+        }
+        _ => return None,
+    })
 }
 
 /// Cause of a waiting reason, and whether it may heal without anybody (`pkg/kubelet/images/types.go`,
@@ -77,6 +105,16 @@ fn configuration(message: &str) -> (&'static str, bool) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[rstest::rstest]
+    #[case(cause::SECRET_NOT_FOUND, "secret \"db\" not found", "Create Secret db in namespace {namespace}")]
+    #[case(cause::CONFIG_MAP_NOT_FOUND, "configmap \"db\" not found", "Create ConfigMap db in")]
+    #[case(cause::KEY_NOT_FOUND, "couldn't find key url in Secret shop/db", "Add key url to Secret db, or")]
+    #[case(cause::KEY_NOT_FOUND, "couldn't find key url in ConfigMap shop/db", "describe configmap db")]
+    fn a_remedy_names_the_object(#[case] code: &str, #[case] message: &str, #[case] expected: &str) {
+        let remedy = remedy(code, message).unwrap();
+        assert!(remedy.contains(expected), "{remedy}");
+    }
 
     #[rstest::rstest]
     #[case("InvalidImageName", "", cause::IMAGE_NAME_INVALID, false)]

@@ -318,6 +318,20 @@ status:
     let verdict = World::default().verdict(&pod);
     assert_eq!((verdict.cause, verdict.init_container), (cause::UNSCHEDULABLE, None));
     assert!(verdict.summary.contains("3 Insufficient memory"), "{}", verdict.summary);
+    assert!(verdict.remedy.starts_with("Lower the requests, or add capacity"), "{}", verdict.remedy);
+}
+
+#[test]
+fn a_remedy_is_for_the_one_who_is_paged_and_has_its_names_filled_in() {
+    for entry in super::super::catalogue::entries().filter(|entry| entry.detected) {
+        let notes = ["Name the", "Show ", "Say why", "name the host", "key K"];
+        assert!(!notes.iter().any(|note| entry.remedy.contains(note)), "{}: {}", entry.code, entry.remedy);
+    }
+    let status =
+        r#"restartCount: 0, state: {waiting: {reason: ImagePullBackOff, message: "Back-off pulling image"}}"#;
+    let verdict = World::default().verdict(&pod("Always", "x", status));
+    assert!(verdict.remedy.contains("kubectl -n shop describe pod api-1"), "{}", verdict.remedy);
+    assert!(verdict.remedy.contains("Does registry.example/api:1 exist"), "{}", verdict.remedy);
 }
 
 #[rstest::rstest]

@@ -13,7 +13,7 @@ use kube::{Api, Resource, ResourceExt};
 use super::Context;
 use super::policy::threshold;
 use crate::api::v1alpha1::InitDiagnosis;
-use crate::api::{ANNOTATION_STUCK_AFTER, MANAGER};
+use crate::api::{ANNOTATION_IGNORE, ANNOTATION_KEEP_LOGS, ANNOTATION_STUCK_AFTER, MANAGER};
 use crate::cluster::call;
 use crate::diagnose::cut;
 use crate::plan::{EventIntent, EventTarget, EventType, WorkloadFacts};
@@ -55,31 +55,48 @@ pub(super) async fn send(
     post(context, &key.namespace, &event).await;
 }
 
-/// Complains, once, about an annotation of a Pod whose value makes no sense; the default is used.
+/// Complains, once each, about annotations of a Pod whose value makes no sense.
 pub(super) fn complain(context: &Arc<Context>, pod: &Arc<PodView>, now: Timestamp) {
-    let Some(value) = pod.annotation(ANNOTATION_STUCK_AFTER) else { return };
-    let Err(why) = threshold(value) else { return };
-    let metadata = name(pod.namespace(), &[pod.uid(), ANNOTATION_STUCK_AFTER, value]);
-    {
-        let mut complaints = context.complaints();
-        if complaints.len() >= MAX_COMPLAINTS {
-            complaints.clear();
+    for (annotation, problem) in problems(pod) {
+        let value = pod.annotation(annotation).unwrap_or_default();
+        let metadata = name(pod.namespace(), &[pod.uid(), annotation, value]);
+        {
+            let mut complaints = context.complaints();
+            if complaints.len() >= MAX_COMPLAINTS {
+                complaints.clear();
+            }
+            if !complaints.insert(metadata.name.clone().unwrap_or_default()) {
+                continue;
+            }
         }
-        if !complaints.insert(metadata.name.clone().unwrap_or_default()) {
-            return;
-        }
+        let event = Event {
+            metadata,
+            note: Some(format!("annotation {annotation}: {:?} {problem}", cut(value, 100))),
+            reason: Some("InvalidAnnotation".to_owned()),
+            regarding: Some(pod_reference(pod.namespace(), pod.name(), pod.uid())),
+            ..news(context, EventType::Warning, now)
+        };
+        let (context, namespace) = (context.clone(), pod.namespace().to_owned());
+        tokio::spawn(async move { post(&context, &namespace, &event).await });
     }
-    let note =
-        format!("annotation {ANNOTATION_STUCK_AFTER}: {:?} {why}; it counts as not set", cut(value, 100));
-    let event = Event {
-        metadata,
-        note: Some(note),
-        reason: Some("InvalidAnnotation".to_owned()),
-        regarding: Some(pod_reference(pod.namespace(), pod.name(), pod.uid())),
-        ..news(context, EventType::Warning, now)
-    };
-    let (context, namespace) = (context.clone(), pod.namespace().to_owned());
-    tokio::spawn(async move { post(&context, &namespace, &event).await });
+}
+
+/// Annotations of ours that make no sense, with what is wrong and what that leads to.
+fn problems(pod: &PodView) -> Vec<(&'static str, String)> {
+    let mut problems = Vec::new();
+    let value = |name| pod.annotation(name);
+    if let Some(Err(why)) = value(ANNOTATION_STUCK_AFTER).map(threshold) {
+        problems.push((ANNOTATION_STUCK_AFTER, format!("{why}; it counts as not set")));
+    }
+    if value(ANNOTATION_IGNORE).is_some_and(|value| !matches!(value, "true" | "false")) {
+        problems
+            .push((ANNOTATION_IGNORE, "is neither \"true\" nor \"false\"; it counts as not set".to_owned()));
+    }
+    if value(ANNOTATION_KEEP_LOGS).is_some_and(|value| !matches!(value, "always" | "never")) {
+        problems
+            .push((ANNOTATION_KEEP_LOGS, "is neither \"always\" nor \"never\"; no log is kept".to_owned()));
+    }
+    problems
 }
 
 /// What all our Events share.
@@ -156,5 +173,26 @@ fn pod_reference(namespace: &str, name: &str, uid: &str) -> ObjectReference {
         namespace: Some(namespace.to_owned()),
         uid: Some(uid.to_owned()),
         ..ObjectReference::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[rstest::rstest]
+    #[case("stuck-after: soon", Some("is not a duration like 30m or 1h20m; it counts as not set"))]
+    #[case("stuck-after: 30m", None)]
+    #[case("ignore: 'yes'", Some("is neither \"true\" nor \"false\"; it counts as not set"))]
+    #[case("ignore: 'false'", None)]
+    #[case("keep-logs: Never", Some("is neither \"always\" nor \"never\"; no log is kept"))]
+    #[case("keep-logs: never", None)]
+    fn a_value_that_makes_no_sense_is_named(#[case] annotation: &str, #[case] expected: Option<&str>) {
+        let pod: PodView = serde_saphyr::from_str(&format!(
+            "metadata: {{name: a, namespace: b, uid: c, annotations: {{initwatch.dev/{annotation}}}}}"
+        ))
+        .unwrap();
+        let found = problems(&pod).pop().map(|(_, problem)| problem);
+        assert_eq!(found.as_deref(), expected);
     }
 }

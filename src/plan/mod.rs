@@ -139,10 +139,11 @@ pub fn is_closed(status: &InitDiagnosisStatus) -> bool {
     matches!(status.state, Some(State::Resolved | State::Succeeded))
 }
 
-/// How long after its end a diagnosis is kept: a week, or an hour where it never was more than observed.
+/// How long after its end a diagnosis is kept: a week, or an hour where it never was more than observed. What is kept on
+/// request is kept for a week.
 pub fn expires_at(status: &InitDiagnosisStatus) -> Option<Timestamp> {
     let resolved_at = status.resolved_at.as_ref()?.0;
-    let kept = if life::was_active(status) {
+    let kept = if life::was_active(status) || status.state == Some(State::Succeeded) {
         SignedDuration::from_hours(7 * 24)
     } else {
         SignedDuration::from_hours(1)

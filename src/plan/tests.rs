@@ -1,6 +1,8 @@
 //! The life of a diagnosis, told as a sequence of looks: each look sees something, and what it writes is
 //! what the next one finds stored.
 
+mod gone;
+
 use super::*;
 use crate::api::v1alpha1::{
     AttemptSource, Confidence, ControllerReference, Resolution, Severity, WorkloadReference,

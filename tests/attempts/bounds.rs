@@ -2,7 +2,7 @@
 
 use initwatch::api::v1alpha1::{InitDiagnosis, State};
 use k8s_openapi::api::core::v1::Pod;
-use kube::api::{Api, DeleteParams, PostParams};
+use kube::api::{Api, DeleteParams, ListParams, PostParams};
 use kube::{Client, ResourceExt};
 use serde_json::json;
 
@@ -14,7 +14,9 @@ use crate::truth::Truth;
 async fn pod(client: &Client, namespace: &str, truth: &Truth, name: &str, end: &str, keep: &str) {
     let mut pod = truth.template("bounds", end, "Never");
     pod["metadata"]["name"] = json!(name);
-    pod["metadata"]["annotations"] = json!({"initwatch.dev/keep-logs": keep});
+    if keep == "always" {
+        pod["metadata"]["annotations"] = json!({"initwatch.dev/keep-logs": keep});
+    }
     let pod = serde_json::from_value(pod).unwrap();
     Api::<Pod>::namespaced(client.clone(), namespace).create(&PostParams::default(), &pod).await.unwrap();
 }
@@ -68,9 +70,11 @@ async fn the_logs_of_a_namespace_are_bounded_and_what_ended_first_makes_room() {
 #[tokio::test]
 async fn a_success_is_kept_on_request_and_told_to_nobody() {
     in_namespace("always", async |client, namespace| {
-        let _controller = Controller::start(namespace);
+        let arguments = ["--namespace", namespace, "--stuck-after", "1m"];
+        let _controller = Controller::start_with(&crate::support::kubeconfig(), &arguments);
         let truth = Truth::new();
-        pod(&client, namespace, &truth, "quiet", "exit 0", "never").await;
+        // Followed from its start, as all bare Pods are, and past init while it is.
+        pod(&client, namespace, &truth, "quiet", "sleep 3; exit 0", "by default").await;
         pod(&client, namespace, &truth, "asked", "exit 0", "always").await;
         let found =
             diagnosis(&client, namespace, "pod.asked", |status| status.state == Some(State::Succeeded)).await;
@@ -83,6 +87,20 @@ async fn a_success_is_kept_on_request_and_told_to_nobody() {
         assert!(log.spec.text.contains(&format!("nonce={nonce}")));
         assert_eq!(log.owner_references()[0].name, found.name_any());
         assert!(events(&client, namespace).await.is_empty());
+
+        // Once the quiet one is past init and something that came later is told, nothing is told of it.
+        until("the quiet one to run", async || {
+            let pod = Api::<Pod>::namespaced(client.clone(), namespace).get("quiet").await.unwrap();
+            (pod.status?.phase.as_deref() == Some("Running")).then_some(())
+        })
+        .await;
+        pod(&client, namespace, &truth, "later", "sleep 2; exit 1", "by default").await;
+        diagnosis(&client, namespace, "pod.later", |status| status.state == Some(State::Active)).await;
+        let diagnoses = Api::<InitDiagnosis>::namespaced(client.clone(), namespace);
+        let mut names: Vec<_> =
+            diagnoses.list(&ListParams::default()).await.unwrap().iter().map(ResourceExt::name_any).collect();
+        names.sort();
+        assert_eq!(names, ["pod.asked", "pod.later"]);
     })
     .await;
 }

@@ -144,7 +144,7 @@ impl Captures {
     fn take_ended(&self, pod: &Arc<PodView>, key: &DiagnosisKey) {
         for attempt in ended_attempts(pod) {
             if !attempt.failed && !keeps_successes(pod) {
-                self.lock().let_go(pod.uid(), &attempt.container_id);
+                self.lock().dismiss(pod.uid(), &attempt.container_id);
                 continue;
             }
             if !self.lock().begin(pod, key, &attempt.container_id) {

@@ -148,6 +148,14 @@ impl State {
         }
     }
 
+    /// An attempt that succeeded: nothing of it is kept, also not as one whose end nobody told.
+    pub(super) fn dismiss(&mut self, uid: &str, container_id: &str) {
+        if let Some(captures) = self.pods.get_mut(uid) {
+            captures.begun.insert(container_id.to_owned());
+        }
+        self.let_go(uid, container_id);
+    }
+
     /// The recordings of containers that the status does not name any more; their capture begins with this.
     pub(super) fn vanished(&mut self, pod: &PodView) -> Vec<Arc<Recording>> {
         let Some(captures) = self.pods.get_mut(pod.uid()) else { return Vec::new() };
